@@ -1,7 +1,6 @@
 package dependency
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -45,7 +44,7 @@ func graphOf(t *testing.T, archive string) Result {
 	return Build(seedsOf(t, cat), cat.Inventory)
 }
 
-func catalogOf(t *testing.T, archive string) *catalog.Catalog {
+func catalogOf(t testing.TB, archive string) *catalog.Catalog {
 	t.Helper()
 	tree := fstest.MapFS{}
 	for _, f := range txtar.Parse([]byte(archive)).Files {
@@ -82,7 +81,7 @@ func seedsOf(t *testing.T, cat *catalog.Catalog) []Seed {
 func edges(g *Graph) []string {
 	var out []string
 	for _, e := range g.Edges {
-		out = append(out, g.Vertices[e.From].String()+" waits for "+g.Vertices[e.To].String()+" ("+e.Rule+": "+e.Why+")")
+		out = append(out, g.Vertex(e.From).String()+" waits for "+g.Vertex(e.To).String()+" ("+g.Reason(e).Rule+": "+g.Reason(e).Why+")")
 	}
 	return out
 }
@@ -120,9 +119,10 @@ func object(name string) manifest.ID { return manifest.ID{Kind: "ConfigMap", Nam
 type testGraph struct {
 	vertices []Vertex
 	waits    [][2]Vertex
+	folds    map[int]bool // of waits
 }
 
-func makeGraph() *testGraph { return &testGraph{} }
+func makeGraph() *testGraph { return &testGraph{folds: map[int]bool{}} }
 
 // vertex reads "seed object@cluster".
 func vertex(text string) Vertex {
@@ -140,22 +140,44 @@ func (b *testGraph) wait(from, to string) *testGraph {
 	return b.waitFor(vertex(from), vertex(to))
 }
 
+// fold is wait, where both may share a tier.
+func (b *testGraph) fold(from, to string) *testGraph {
+	b.folds[len(b.waits)] = true
+	return b.wait(from, to)
+}
+
 func (b *testGraph) waitFor(from, to Vertex) *testGraph {
 	b.waits = append(b.waits, [2]Vertex{from, to})
 	return b.add(from).add(to)
 }
 
 func (b *testGraph) graph() *Graph {
-	g := &Graph{index: map[Vertex]int{}, Vertices: slices.Clone(b.vertices)}
-	slices.SortFunc(g.Vertices, Vertex.Compare)
-	g.Vertices = slices.Compact(g.Vertices)
-	for i, v := range g.Vertices {
-		g.index[v] = i
+	seeds := map[string]*Seed{}
+	for _, v := range b.vertices {
+		if seeds[v.Seed] == nil {
+			seeds[v.Seed] = &Seed{Name: v.Seed}
+		}
+		seeds[v.Seed].Placements = append(seeds[v.Seed].Placements, placement.Placement{Object: v.Object, Clusters: []string{v.Cluster}})
 	}
-	for _, w := range b.waits {
-		g.Edges = append(g.Edges, Edge{From: g.index[w[0]], To: g.index[w[1]], Kind: Hard, Rule: "test", Why: "it is said so"})
+	var all []Seed
+	for _, seed := range seeds {
+		all = append(all, *seed)
 	}
-	slices.SortFunc(g.Edges, func(a, b Edge) int { return cmp.Or(a.From-b.From, a.To-b.To) })
-	g.finish()
-	return g
+	w := newWorld(all, &catalog.Inventory{})
+	for i, wait := range b.waits {
+		from, _ := w.Find(wait[0])
+		to, _ := w.Find(wait[1])
+		w.add(from, to, w.intern(Reason{Kind: Hard, Rule: "test", Why: "it is said so", Folds: b.folds[i]}))
+	}
+	w.graph.finish()
+	return w.graph
+}
+
+// verticesOf lists the vertices of a graph.
+func verticesOf(g *Graph) []Vertex {
+	var out []Vertex
+	for i := range g.Len() {
+		out = append(out, g.Vertex(i))
+	}
+	return out
 }

@@ -131,7 +131,7 @@ func checkPlanterEdges(t *testing.T, want goldenPlacement, g *Graph) {
 	const creator = "planter.nephio.org/Cluster/network-service/edge1"
 	waits, across := map[string][]string{}, map[string][]string{}
 	for _, e := range g.Edges {
-		from, to := g.Vertices[e.From], g.Vertices[e.To]
+		from, to := g.Vertex(e.From), g.Vertex(e.To)
 		into := waits
 		if from.Cluster != to.Cluster {
 			into = across

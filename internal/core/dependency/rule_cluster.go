@@ -11,20 +11,21 @@ var cluster = Rule{
 	Name: "cluster",
 	Doc:  "Everything on a cluster that a seed creates waits until its creator is cluster-ready.",
 	Why:  "The cluster has no API server before.",
-	draw: func(s *graphBuilder, from source) {
-		v := s.graph.Vertices[from.vertex]
-		creation := s.inventory.Clusters[v.Cluster].CreatedBy
-		if creation == nil {
-			return
+	Draw: func(w *World) {
+		for v := range w.Sources {
+			c := w.Cluster(v)
+			if c.CreatedBy == nil {
+				continue
+			}
+			to, ok := w.Find(Vertex{c.CreatedBy.Seed, c.CreatedBy.Object, c.CreatedBy.On})
+			if !ok {
+				w.Fail(v, Finding{Reason: v1alpha1.ReasonBrokenSeed, Cluster: c.Name,
+					Message: fmt.Sprintf("cluster %s is created by %s of seed %s, which cannot be planned", c.Name, c.CreatedBy.Object, c.CreatedBy.Seed),
+					Next:    "Correct that seed first."})
+				continue
+			}
+			kind, _ := catalog.Creator(c.CreatedBy.Object.GroupKind())
+			w.Wait(v, to, Reason{Ready: kind.Current, Why: fmt.Sprintf("%s is created by %s", c.Name, c.CreatedBy.Object)})
 		}
-		to, ok := s.graph.Find(Vertex{creation.Seed, creation.Object, creation.On})
-		if !ok {
-			s.fail(Finding{Reason: v1alpha1.ReasonBrokenSeed, Seed: v.Seed, Object: v.Object, Cluster: v.Cluster,
-				Message: fmt.Sprintf("cluster %s is created by %s of seed %s, which cannot be planned", v.Cluster, creation.Object, creation.Seed),
-				Next:    "Correct that seed first."})
-			return
-		}
-		kind, _ := catalog.Creator(creation.Object.GroupKind())
-		s.waitUntil(from, to, kind.Current, fmt.Sprintf("%s is created by %s%s", v.Cluster, creation.Object, s.brought(v.Seed, to)))
 	},
 }

@@ -15,23 +15,40 @@ var crd = Rule{
 	Name: "crd",
 	Doc:  "A custom resource waits for the CustomResourceDefinition of its group and kind.",
 	Why:  "An API server refuses an object of an unknown kind.",
-	draw: func(s *graphBuilder, from source) {
-		v := s.graph.Vertices[from.vertex]
-		kind := v.Object.GroupKind()
-		if manifest.ServedByKubernetes(kind) {
-			return
+	Draw: func(w *World) {
+		definitions := definitionsOf(w)
+		for v, o := range w.Sources {
+			kind := o.ID.GroupKind()
+			if manifest.ServedByKubernetes(kind) {
+				continue
+			}
+			if to, ok := w.Nearest(v, definitions[kind]); ok {
+				w.Wait(v, to, Reason{Field: "kind", Why: "kind: " + kind.String()})
+				continue
+			}
+			c := w.Cluster(v)
+			if Provides(*c, kind) {
+				continue
+			}
+			w.Warn(v, Finding{Reason: v1alpha1.ReasonMissingDependency, Cluster: c.Name, Missing: true,
+				Message: fmt.Sprintf("no seed contains the CustomResourceDefinition of %s for cluster %s", kind, c.Name),
+				Next:    "Add it, or list it in spec.provides.customResourceDefinitions of the Cluster."})
 		}
-		if to, ok := s.nearest(v.Seed, s.defines[kindOnCluster{kind, v.Cluster}]); ok {
-			s.wait(from, to, fmt.Sprintf("kind: %s%s", kind, s.brought(v.Seed, to)))
-			return
-		}
-		if Provides(s.inventory.Clusters[v.Cluster], kind) {
-			return
-		}
-		s.warn(Finding{Reason: v1alpha1.ReasonMissingDependency, Seed: v.Seed, Object: v.Object, Cluster: v.Cluster, Missing: true,
-			Message: fmt.Sprintf("no seed contains the CustomResourceDefinition of %s for cluster %s", kind, v.Cluster),
-			Next:    "Add it, or list it in spec.provides.customResourceDefinitions of the Cluster."})
 	},
+}
+
+// definitionsOf lists the CustomResourceDefinitions of each kind.
+func definitionsOf(w *World) map[manifest.GroupKind][]int32 {
+	definitions := map[manifest.GroupKind][]int32{}
+	for v, o := range w.Vertices {
+		if kind, _, ok := manifest.DefinedScope(*o); ok {
+			definitions[kind] = append(definitions[kind], v)
+		}
+	}
+	for _, list := range definitions {
+		w.Sort(list)
+	}
+	return definitions
 }
 
 // Provides reports whether a cluster has the kind although no seed contains it. It compares by group

@@ -9,15 +9,19 @@ import (
 )
 
 var declared = Rule{
-	Name:      "declared",
-	Doc:       "An object waits for those that its annotations name.",
-	Why:       "Some dependencies are in no field.",
-	OrderOnly: true,
-	draw: func(s *graphBuilder, from source) {
-		for _, d := range dialects {
-			for item := range strings.SplitSeq(from.object.Annotation(d.annotation), ",") {
-				if item = strings.TrimSpace(item); item != "" {
-					s.waitForNamed(from, d, item)
+	Name: "declared",
+	Doc:  "An object waits for those that its annotations name.",
+	Why:  "Some dependencies are in no field.",
+	Draw: func(w *World) {
+		for v, o := range w.Sources {
+			if o.Map("metadata", "annotations") == nil {
+				continue
+			}
+			for _, d := range dialects {
+				for item := range strings.SplitSeq(o.Annotation(d.annotation), ",") {
+					if item = strings.TrimSpace(item); item != "" {
+						d.waitFor(w, v, item)
+					}
 				}
 			}
 		}
@@ -38,38 +42,39 @@ var dialects = []dialect{
 	{"planter.nephio.org/dependencies", "apiVersion|Kind|namespace|name", parsePlanter},
 }
 
-// waitForNamed resolves one name of an annotation: the object of that name on the same cluster,
+// waitFor resolves one name of an annotation: the object of that name on the same cluster,
 // else on all clusters that have it. So an object on a workload cluster may name one on its
 // management cluster and need not name the cluster. A name that nothing has is an error and not a
 // warning as in other rules, since somebody wrote it on purpose.
-func (s *graphBuilder) waitForNamed(from source, d dialect, item string) {
-	v := s.graph.Vertices[from.vertex]
+func (d dialect) waitFor(w *World, v int32, item string) {
+	fail := func(reason v1alpha1.Reason, message, next string) {
+		w.Fail(v, Finding{Reason: reason, Field: d.annotation, Missing: reason == v1alpha1.ReasonMissingDependency, Message: "annotation " + d.annotation + message, Next: next})
+	}
 	id, ok := d.parse(item)
 	if !ok {
-		s.fail(Finding{Reason: v1alpha1.ReasonInvalidDependency, Field: d.annotation, Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("annotation %s: %q is not of the form %s", d.annotation, item, d.form), Next: "Correct the annotation."})
+		fail(v1alpha1.ReasonInvalidDependency, fmt.Sprintf(": %q is not of the form %s", item, d.form), "Correct the annotation.")
 		return
 	}
-	why := fmt.Sprintf("%s: %s", d.annotation, manifest.Printable(item))
-	if to, ok := s.nearest(v.Seed, s.owners[objectOnCluster{id, v.Cluster}]); ok {
-		if to == from.vertex {
-			s.fail(Finding{Reason: v1alpha1.ReasonInvalidDependency, Field: d.annotation, Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("annotation %s names the object itself", d.annotation), Next: "Correct the annotation."})
+	reason := Reason{Field: "metadata.annotations[" + d.annotation + "]", Why: fmt.Sprintf("%s: %s", d.annotation, manifest.Printable(item)), OrderOnly: true}
+	if to, ok := w.Beside(v, id); ok {
+		if to == v {
+			fail(v1alpha1.ReasonInvalidDependency, " names the object itself", "Correct the annotation.")
 			return
 		}
-		s.wait(from, to, why+s.brought(v.Seed, to))
+		w.Wait(v, to, reason)
 		return
 	}
-	elsewhere := s.everywhere[id]
+	elsewhere := w.Everywhere(id)
 	if len(elsewhere) == 0 {
 		next := "Add that object, or correct the annotation."
 		if _, object, ok := strings.Cut(item, "v1/"); ok && strings.HasPrefix(item, "v1/") {
 			next = fmt.Sprintf("The group of an object is without its version, and that of v1 is core: write core/%s.", manifest.Printable(object))
 		}
-		s.fail(Finding{Reason: v1alpha1.ReasonMissingDependency, Field: d.annotation, Seed: v.Seed, Object: v.Object, Missing: true,
-			Message: fmt.Sprintf("annotation %s names %s, which is in no seed", d.annotation, id), Next: next})
+		fail(v1alpha1.ReasonMissingDependency, fmt.Sprintf(" names %s, which is in no seed", id), next)
 		return
 	}
 	for _, to := range elsewhere {
-		s.wait(from, to, why+s.brought(v.Seed, to))
+		w.Wait(v, to, reason)
 	}
 }
 

@@ -14,24 +14,24 @@ var namespace = Rule{
 	Name: "namespace",
 	Doc:  "A namespaced object waits for its Namespace.",
 	Why:  "An API server refuses an object whose Namespace does not exist.",
-	draw: func(s *graphBuilder, from source) {
-		name := from.object.ID.Namespace
-		if name == "" {
-			return
+	Draw: func(w *World) {
+		for v, o := range w.Sources {
+			name := o.ID.Namespace
+			if name == "" {
+				continue
+			}
+			if to, ok := w.Beside(v, manifest.ID{Kind: "Namespace", Name: name}); ok {
+				w.Wait(v, to, Reason{Field: "metadata.namespace", Why: "metadata.namespace: " + name})
+				continue
+			}
+			c := w.Cluster(v)
+			if existsAlways(name, c.Source.Namespace) || slices.Contains(c.Provides.Namespaces, name) {
+				continue
+			}
+			w.Warn(v, Finding{Reason: v1alpha1.ReasonMissingDependency, Cluster: c.Name, Missing: true,
+				Message: fmt.Sprintf("no seed contains Namespace %q for cluster %s", name, c.Name),
+				Next:    "Add it, or list it in spec.provides.namespaces of the Cluster."})
 		}
-		v := s.graph.Vertices[from.vertex]
-		id := manifest.ID{Kind: "Namespace", Name: name}
-		if to, ok := s.nearest(v.Seed, s.owners[objectOnCluster{id, v.Cluster}]); ok {
-			s.wait(from, to, fmt.Sprintf("metadata.namespace: %s%s", name, s.brought(v.Seed, to)))
-			return
-		}
-		c := s.inventory.Clusters[v.Cluster]
-		if existsAlways(name, c.Source.Namespace) || slices.Contains(c.Provides.Namespaces, name) {
-			return
-		}
-		s.warn(Finding{Reason: v1alpha1.ReasonMissingDependency, Seed: v.Seed, Object: v.Object, Cluster: v.Cluster, Missing: true,
-			Message: fmt.Sprintf("no seed contains Namespace %q for cluster %s", name, v.Cluster),
-			Next:    "Add it, or list it in spec.provides.namespaces of the Cluster."})
 	},
 }
 

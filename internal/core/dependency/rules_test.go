@@ -158,12 +158,12 @@ func TestWhatIsOnAClusterWaitsUntilItsCreatorIsCurrent(t *testing.T) {
 	n := 0
 	for _, e := range g.Edges {
 		want := ""
-		if e.Rule == "cluster" {
+		if g.Reason(e).Rule == "cluster" {
 			n++
 			want = creator.Current
 		}
-		if e.Ready != want {
-			t.Errorf("%s waits for %s until %q, want %q", g.Vertices[e.From], g.Vertices[e.To], e.Ready, want)
+		if got := g.Reason(e).Ready; got != want {
+			t.Errorf("%s waits for %s until %q, want %q", g.Vertex(e.From), g.Vertex(e.To), got, want)
 		}
 	}
 	if n == 0 || creator.Current == "" {
@@ -257,7 +257,7 @@ func TestNothingWaitsForWhatLeaves(t *testing.T) {
 		{"web", manifest.ID{Kind: "Namespace", Name: "shop"}, "edge"},
 		{"web", manifest.ID{Kind: "Secret", Namespace: "shop", Name: "old"}, "edge"},
 	}
-	seeds[0].Kept = []KeptEdge{{From: seeds[0].Leaving[1], To: seeds[0].Leaving[0], Rule: "namespace", Why: "metadata.namespace: shop"}}
+	seeds[0].Kept = []KeptEdge{{From: seeds[0].Leaving[1], To: seeds[0].Leaving[0], Reason: Reason{Kind: Hard, Rule: "namespace", Why: "metadata.namespace: shop"}}}
 	result := Build(seeds, cat.Inventory)
 	wantErrors := []string{"web: core/ConfigMap/shop/c: DependencyLeaving"}
 	if diff := cmp.Diff(wantErrors, fields(result.Errors)); diff != "" {

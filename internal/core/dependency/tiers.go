@@ -16,9 +16,12 @@ import (
 // branches and paths, and never changes while the tier exists. Where an update adds a level below
 // others, the new tier gets the next free ordinal, so tier 02 may be one that tier 01 waits for.
 //
+// A vertex has the level of the longest chain of hard edges below it, or a later one that its seed
+// has on its cluster anyway, where that saves a tier.
+//
 // Invariant: a hard edge between two tiers points to a lower level.
 type Tiering struct {
-	Level   []int // by vertex: the longest chain of hard edges below its tier
+	Level   []int // by vertex
 	Ordinal []int // by vertex
 }
 
@@ -52,31 +55,36 @@ func (c *Conflict) Error() string {
 		b.WriteString("the objects wait for each other in a circle:")
 	}
 	for _, e := range c.Edges {
-		b.WriteString("\n  " + c.graph.Vertices[e.From].String() + " waits for " + c.graph.Vertices[e.To].String() + " (" + e.Rule + ": " + e.Why + ")")
+		r := c.graph.Reason(e)
+		b.WriteString("\n  " + c.graph.Vertex(e.From).String() + " waits for " + c.graph.Vertex(e.To).String() + " (" + r.Rule + ": " + r.Why + ")")
 	}
 	return b.String()
 }
 
-// seedCluster is what tiers are numbered within.
-type seedCluster struct{ seed, cluster string }
-
-// tierKey identifies a tier.
-type tierKey struct {
-	seedCluster
+// groupTier identifies a tier by its group: the vertices of one seed on one cluster, which tiers are
+// numbered within.
+type groupTier struct {
+	group   int32
 	ordinal int
 }
+
+// unpinned is the pin of a vertex that has none.
+const unpinned = -1
 
 // tiering works on the graph in which the vertices of a pinned tier are one node, because they can
 // only be released together: the tier waits for all that any of them waits for. All other nodes are
 // one vertex.
 type tiering struct {
-	graph  *Graph
-	pins   map[Vertex]int
-	node   []int   // by vertex
-	member [][]int // by node, vertices
-	pinned []bool  // by node
-	level  []int   // by node
-	order  []int   // nodes, those that others wait for first
+	graph *Graph
+	// group is the number of each vertex' seed and cluster, and groups is how many there are.
+	group  []int32
+	groups int
+	pins   []int   // by vertex, or unpinned
+	node   []int32 // by vertex
+	// members are the vertices of all nodes, one node after the other, and at is where each begins.
+	members, at []int32
+	level       []int   // by node
+	order       []int32 // nodes, those that others wait for first
 }
 
 // Tiers puts the vertices into tiers. pins are the ordinals that vertices have in the plans being
@@ -89,55 +97,121 @@ type tiering struct {
 // other: first cycles of objects, without pins, and then cycles that only pinned tiers make. For
 // example, a and b are in tier 0, c is in tier 1 and waits for a; now b comes to wait for c.
 func (g *Graph) Tiers(pins map[Vertex]int) (Tiering, *Conflict) {
-	if c := newTiering(g, nil).sort(); c != nil {
-		return Tiering{}, c
-	}
-	t := newTiering(g, pins)
+	t := newTiering(g)
+	t.contract(nil)
 	if c := t.sort(); c != nil {
-		c.Pinned = true
 		return Tiering{}, c
 	}
 	if len(pins) > 0 {
+		t.contract(pins)
+		if c := t.sort(); c != nil {
+			c.Pinned = true
+			return Tiering{}, c
+		}
 		t.roundUp()
 	}
+	t.join()
 	return t.number(), nil
 }
 
-// newTiering makes the nodes: one for all vertices with the same seed, cluster and pin, and one for
-// each vertex without a pin.
-func newTiering(g *Graph, pins map[Vertex]int) *tiering {
-	t := &tiering{graph: g, pins: pins, node: make([]int, len(g.Vertices))}
-	groups := map[tierKey]int{}
-	for i, v := range g.Vertices {
-		ordinal, pinned := pins[v]
-		key := tierKey{seedCluster{v.Seed, v.Cluster}, ordinal}
-		n, seen := groups[key]
-		if !pinned || !seen {
-			n = len(t.member)
-			t.member = append(t.member, nil)
-			t.pinned = append(t.pinned, pinned)
-			if pinned {
-				groups[key] = n
-			}
+// newTiering finds the groups.
+func newTiering(g *Graph) *tiering {
+	t := &tiering{graph: g, group: make([]int32, len(g.vertices)), pins: make([]int, len(g.vertices)), node: make([]int32, len(g.vertices))}
+	type seedCluster struct{ seed, cluster int32 }
+	number := map[seedCluster]int32{}
+	for i, v := range g.vertices {
+		key := seedCluster{v.seed, v.cluster}
+		n, known := number[key]
+		if !known {
+			n = index(len(number))
+			number[key] = n
 		}
-		t.node[i] = n
-		t.member[n] = append(t.member[n], i)
+		t.group[i] = n
 	}
+	t.groups = len(number)
 	return t
 }
 
-// edges visits the hard edges that leave a node, those within the node too, until visit returns
-// false.
-func (t *tiering) edges(n int, visit func(Edge) bool) bool {
-	for _, v := range t.member[n] {
-		for _, e := range t.graph.waits[v] {
-			if !visit(t.graph.Edges[e]) {
-				return false
+// contract makes the nodes: one for all vertices with the same seed, cluster and pin, and one for
+// each vertex without a pin.
+func (t *tiering) contract(pins map[Vertex]int) {
+	for i := range t.pins {
+		t.pins[i] = unpinned
+	}
+	for v, ordinal := range pins {
+		if i, ok := t.graph.Find(v); ok {
+			t.pins[i] = ordinal
+		}
+	}
+	nodes := index(0)
+	pinned := map[groupTier]int32{}
+	for i, pin := range t.pins {
+		n, seen := int32(0), false
+		if pin != unpinned {
+			n, seen = pinned[groupTier{t.group[i], pin}]
+		}
+		if !seen {
+			n = nodes
+			nodes++
+			if pin != unpinned {
+				pinned[groupTier{t.group[i], pin}] = n
+			}
+		}
+		t.node[i] = n
+	}
+	t.at = make([]int32, nodes+1)
+	for _, n := range t.node {
+		t.at[n+1]++
+	}
+	for n := range nodes {
+		t.at[n+1] += t.at[n]
+	}
+	t.members = make([]int32, len(t.node))
+	next := slices.Clone(t.at)
+	for i, n := range t.node {
+		t.members[next[n]] = index(i)
+		next[n]++
+	}
+}
+
+// of returns the vertices of a node.
+func (t *tiering) of(n int32) []int32 { return t.members[t.at[n]:t.at[n+1]] }
+
+// nodes is how many there are.
+func (t *tiering) nodes() int32 { return index(len(t.at) - 1) }
+
+// groupOf returns the group of a node.
+func (t *tiering) groupOf(n int32) int32 { return t.group[t.members[t.at[n]]] }
+
+// pinned reports whether a node is a pinned tier.
+func (t *tiering) pinned(n int32) bool { return t.pins[t.members[t.at[n]]] != unpinned }
+
+// distance returns how many levels there are between the ends of an edge at least: none where both
+// may share a tier. They can only where neither is pinned, because another tier of the same level may
+// be pinned, or in the same pinned tier.
+func (t *tiering) distance(e Edge) int {
+	from, to := t.node[e.From], t.node[e.To]
+	if t.graph.Reason(e).Folds && t.group[e.From] == t.group[e.To] && (from == to || !t.pinned(from) && !t.pinned(to)) {
+		return 0
+	}
+	return 1
+}
+
+// waits visits the hard edges that leave a node, but those that fold within it. It stops where visit
+// returns false.
+func (t *tiering) waits(n int32, visit func(to int32, distance int) bool) {
+	for _, v := range t.of(n) {
+		for _, e := range t.graph.Waits(v) {
+			to, distance := t.node[e.To], t.distance(e)
+			if (to != n || distance > 0) && !visit(to, distance) {
+				return
 			}
 		}
 	}
-	return true
 }
+
+// step is a node that the search of sort is below, with its next member and edge.
+type step struct{ node, member, edge int32 }
 
 // sort finds the order and the level of every node, or a cycle, by one search in depth.
 //
@@ -153,44 +227,68 @@ func (t *tiering) sort() *Conflict {
 		open
 		done
 	)
-	state := make([]int, len(t.member))
-	t.level = make([]int, len(t.member))
+	state := make([]uint8, t.nodes())
+	t.level = make([]int, t.nodes())
+	t.order = make([]int32, 0, t.nodes())
 	var path []Edge
-	var conflict *Conflict
-	var visit func(n int) bool
-	visit = func(n int) bool {
-		state[n] = open
-		ok := t.edges(n, func(e Edge) bool {
+	var steps []step
+	for root := range t.nodes() {
+		if state[root] != unseen {
+			continue
+		}
+		steps, state[root] = append(steps[:0], step{node: root}), open
+		for len(steps) > 0 {
+			at := &steps[len(steps)-1]
+			e, more := t.next(at)
+			if !more {
+				state[at.node] = done
+				t.order = append(t.order, at.node)
+				steps = steps[:len(steps)-1]
+				if len(path) > 0 { // the edge that led here
+					t.raise(path[len(path)-1])
+					path = path[:len(path)-1]
+				}
+				continue
+			}
 			to := t.node[e.To]
-			path = append(path, e)
-			if state[to] == open {
-				conflict = t.conflict(path, to)
-				return false
+			switch {
+			case to == at.node && t.distance(e) == 0:
+			case state[to] == done:
+				t.raise(e)
+			case state[to] == open:
+				return t.conflict(append(path, e), to)
+			default:
+				path, steps, state[to] = append(path, e), append(steps, step{node: to}), open
 			}
-			if state[to] == unseen && !visit(to) {
-				return false
-			}
-			path = path[:len(path)-1]
-			t.level[n] = max(t.level[n], t.level[to]+1)
-			return true
-		})
-		state[n] = done
-		t.order = append(t.order, n)
-		return ok
-	}
-	for n := range t.member {
-		if state[n] == unseen && !visit(n) {
-			return conflict
 		}
 	}
 	return nil
 }
 
+// next returns the next edge of a step, false after the last one.
+func (t *tiering) next(at *step) (Edge, bool) {
+	members := t.of(at.node)
+	for int(at.member) < len(members) {
+		if edges := t.graph.Waits(members[at.member]); int(at.edge) < len(edges) {
+			at.edge++
+			return edges[at.edge-1], true
+		}
+		at.member, at.edge = at.member+1, 0
+	}
+	return Edge{}, false
+}
+
+// raise puts the start of an edge above its end.
+func (t *tiering) raise(e Edge) {
+	from := t.node[e.From]
+	t.level[from] = max(t.level[from], t.level[t.node[e.To]]+t.distance(e))
+}
+
 // conflict cuts the circle that ends in node to out of the path that led there.
-func (t *tiering) conflict(path []Edge, to int) *Conflict {
+func (t *tiering) conflict(path []Edge, to int32) *Conflict {
 	start := slices.IndexFunc(path, func(e Edge) bool { return t.node[e.From] == to })
 	edges := slices.Clone(path[start:])
-	var vertices []int
+	var vertices []int32
 	for _, e := range edges {
 		vertices = append(vertices, e.From, e.To)
 	}
@@ -207,28 +305,25 @@ func (t *tiering) conflict(path []Edge, to int) *Conflict {
 // found them.
 func (t *tiering) roundUp() {
 	latest := t.latest()
-	levels := map[seedCluster][]int{}
-	for n, vertices := range t.member {
-		if t.pinned[n] {
-			v := t.graph.Vertices[vertices[0]]
-			key := seedCluster{v.Seed, v.Cluster}
-			levels[key] = append(levels[key], t.level[n])
+	levels := make([][]int, t.groups)
+	for n := range t.nodes() {
+		if t.pinned(n) {
+			levels[t.groupOf(n)] = append(levels[t.groupOf(n)], t.level[n])
 		}
 	}
-	for key := range levels {
-		slices.Sort(levels[key])
+	for group := range levels {
+		slices.Sort(levels[group])
 	}
 	for _, n := range t.order {
-		if t.pinned[n] {
+		if t.pinned(n) {
 			continue
 		}
 		level := 0
-		t.edges(n, func(e Edge) bool {
-			level = max(level, t.level[t.node[e.To]]+1)
+		t.waits(n, func(to int32, distance int) bool {
+			level = max(level, t.level[to]+distance)
 			return true
 		})
-		v := t.graph.Vertices[t.member[n][0]]
-		choices := levels[seedCluster{v.Seed, v.Cluster}]
+		choices := levels[t.groupOf(n)]
 		if i, _ := slices.BinarySearch(choices, level); i < len(choices) && choices[i] <= latest[n] {
 			level = choices[i]
 		}
@@ -236,29 +331,76 @@ func (t *tiering) roundUp() {
 	}
 }
 
-// latest returns the highest level that each node may have without moving a pinned one: one less
-// than the lowest bound of those that wait for it. It goes through the nodes backwards, so those
+// latest returns the highest level that each node may have without moving a pinned one: below
+// all those that wait for it. It goes through the nodes backwards, so those
 // have their bounds. A node that no pinned one waits for, directly or not, has no bound.
 func (t *tiering) latest() []int {
-	latest := make([]int, len(t.member))
+	latest := make([]int, t.nodes())
 	for n := range latest {
 		latest[n] = math.MaxInt
 	}
 	for _, n := range slices.Backward(t.order) {
 		bound := latest[n]
-		if t.pinned[n] {
+		if t.pinned(n) {
 			bound = t.level[n]
 		}
 		if bound == math.MaxInt {
 			continue
 		}
-		t.edges(n, func(e Edge) bool {
-			to := t.node[e.To]
-			latest[to] = min(latest[to], bound-1)
+		t.waits(n, func(to int32, distance int) bool {
+			latest[to] = min(latest[to], bound-distance)
 			return true
 		})
 	}
 	return latest
+}
+
+// join saves tiers: the vertices of a group on one level move to the next level that the group
+// has, if all of them can, so the group has one tier less. In a graph of several groups levels
+// have gaps: what nothing waits for does not need a tier of its own below a gap.
+//
+// It goes from the highest level down, so those that wait for a node have their final levels when
+// its turn comes, and bound is the highest level below all of them. A node that moves up takes
+// nothing from others: those that it waits for may only be later, too.
+func (t *tiering) join() {
+	bound := make([]int, t.nodes())
+	for n := range bound {
+		bound[n] = math.MaxInt
+	}
+	byLevel := t.byLevel()
+	following := make([]int, t.groups) // the lowest level that a group has so far, 0 for none
+	for end := len(byLevel); end > 0; {
+		start := end
+		for start > 0 && t.level[byLevel[start-1]] == t.level[byLevel[end-1]] && t.groupOf(byLevel[start-1]) == t.groupOf(byLevel[end-1]) {
+			start--
+		}
+		nodes := byLevel[start:end]
+		group, level := t.groupOf(nodes[0]), t.level[nodes[0]]
+		if next := following[group]; next > 0 && !slices.ContainsFunc(nodes, func(n int32) bool { return t.pinned(n) || bound[n] < next }) {
+			level = next
+		}
+		following[group] = level
+		for _, n := range nodes {
+			t.level[n] = level
+			t.waits(n, func(to int32, distance int) bool {
+				bound[to] = min(bound[to], level-distance)
+				return true
+			})
+		}
+		end = start
+	}
+}
+
+// byLevel returns the nodes in order of level and group.
+func (t *tiering) byLevel() []int32 {
+	nodes := make([]int32, t.nodes())
+	for n := range nodes {
+		nodes[n] = index(n)
+	}
+	slices.SortFunc(nodes, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(t.level[a], t.level[b]), cmp.Compare(t.groupOf(a), t.groupOf(b)), cmp.Compare(a, b))
+	})
+	return nodes
 }
 
 // number gives every vertex its ordinal: pinned ones keep theirs, vertices that are new on a level
@@ -266,40 +408,37 @@ func (t *tiering) latest() []int {
 // pins these are dense ranks. Where two pinned tiers have the same level, new vertices join the
 // lower one.
 func (t *tiering) number() Tiering {
-	out := Tiering{Level: make([]int, len(t.node)), Ordinal: make([]int, len(t.node))}
-	known := map[seedCluster]map[int]int{} // level → ordinal
-	next := map[seedCluster]int{}
-	for i, v := range t.graph.Vertices {
-		key := seedCluster{v.Seed, v.Cluster}
+	type groupLevel struct {
+		group int32
+		level int
+	}
+	out := Tiering{Level: make([]int, len(t.node)), Ordinal: slices.Clone(t.pins)}
+	known := map[groupLevel]int{} // ordinals
+	next := make([]int, t.groups)
+	for i, group := range t.group {
 		out.Level[i] = t.level[t.node[i]]
-		if known[key] == nil {
-			known[key] = map[int]int{}
-		}
-		if ordinal, pinned := t.pins[v]; pinned {
-			if had, ok := known[key][out.Level[i]]; !ok || ordinal < had {
-				known[key][out.Level[i]] = ordinal
+		if ordinal := t.pins[i]; ordinal != unpinned {
+			key := groupLevel{group, out.Level[i]}
+			if had, ok := known[key]; !ok || ordinal < had {
+				known[key] = ordinal
 			}
-			next[key] = max(next[key], ordinal+1)
+			next[group] = max(next[group], ordinal+1)
 		}
 	}
-	byLevel := make([]int, len(t.node))
-	for i := range byLevel {
-		byLevel[i] = i
-	}
-	slices.SortStableFunc(byLevel, func(a, b int) int { return cmp.Compare(out.Level[a], out.Level[b]) })
-	for _, i := range byLevel {
-		v := t.graph.Vertices[i]
-		key := seedCluster{v.Seed, v.Cluster}
-		ordinal, pinned := t.pins[v]
-		if !pinned {
-			var ok bool
-			if ordinal, ok = known[key][out.Level[i]]; !ok {
-				ordinal = next[key]
-				known[key][out.Level[i]] = ordinal
-				next[key]++
-			}
+	for _, n := range t.byLevel() {
+		if t.pinned(n) {
+			continue
 		}
-		out.Ordinal[i] = ordinal
+		key := groupLevel{t.groupOf(n), t.level[n]}
+		ordinal, ok := known[key]
+		if !ok {
+			ordinal = next[key.group]
+			known[key] = ordinal
+			next[key.group]++
+		}
+		for _, i := range t.of(n) {
+			out.Ordinal[i] = ordinal
+		}
 	}
 	return out
 }

@@ -33,7 +33,7 @@ type assembly struct {
 type tierVertices struct {
 	cluster  string
 	ordinal  int
-	vertices []int
+	vertices []int32
 	was      *Tier
 	of       *Plan
 }
@@ -99,7 +99,7 @@ func (a *assembly) tierVertices() []tierVertices {
 	var tiers []tierVertices
 	first, end := a.graph.Of(a.seed.Name)
 	for i := first; i < end; i++ {
-		v := a.graph.Vertices[i]
+		v := a.graph.Vertex(i)
 		if a.broken[v.Cluster] != "" {
 			continue
 		}
@@ -169,7 +169,7 @@ func (a *assembly) addTier(tv tierVertices) error {
 		return err
 	}
 	for _, i := range tv.vertices {
-		id := a.graph.Vertices[i].Object
+		id := a.graph.Object(i)
 		if cl, ok := a.inventory.Clusters[id.Name]; ok && cl.CreatedBy != nil && cl.CreatedBy.Seed == a.seed.Name && cl.CreatedBy.Object == id && cl.CreatedBy.On == tv.cluster {
 			t.Creates = append(t.Creates, Creates{cl.Name, id, kubeConfigOf(cl), cl.Declared != a.contents.On(id, tv.cluster).Object.Source})
 		}
@@ -197,7 +197,7 @@ func (a *assembly) newTier(tv tierVertices) (Tier, error) {
 	t := Tier{Cluster: tv.cluster, Ordinal: tv.ordinal, Level: a.tiering.Level[tv.vertices[0]]}
 	cl, known := a.inventory.Clusters[tv.cluster]
 	if !known {
-		was := a.planted[a.graph.Vertices[tv.vertices[0]]].tier
+		was := a.planted[a.graph.Vertex(tv.vertices[0])].tier
 		t.Reconciler, t.Repo, t.Entries, t.Object = was.Reconciler, was.Repo, was.Entries, was.Object
 		return t, nil
 	}
@@ -216,7 +216,7 @@ func (a *assembly) newTier(tv tierVertices) (Tier, error) {
 // reconciler that has them now would delete their objects, possibly after the new one applied them.
 func (a *assembly) checkNotMoved(tv tierVertices, t Tier) error {
 	for _, i := range tv.vertices {
-		was, planted := a.planted[a.graph.Vertices[i]]
+		was, planted := a.planted[a.graph.Vertex(i)]
 		if !planted {
 			continue
 		}
@@ -235,14 +235,14 @@ func (a *assembly) checkNotMoved(tv tierVertices, t Tier) error {
 func (a *assembly) addObjects(t *Tier, tv tierVertices) ([]Object, error) {
 	ids := make([]manifest.ID, len(tv.vertices))
 	for n, i := range tv.vertices {
-		ids[n] = a.graph.Vertices[i].Object
+		ids[n] = a.graph.Object(i)
 	}
 	names := fileNames(ids)
 	hashes := map[string]layout.Hash{}
 	objects := make([]Object, 0, len(ids))
 	for n, i := range tv.vertices {
 		o := Object{ID: ids[n], File: names[ids[n]]}
-		file, err := a.file(a.graph.Vertices[i], &o)
+		file, err := a.file(a.graph.Vertex(i), &o)
 		if err != nil {
 			return nil, err
 		}
@@ -322,9 +322,8 @@ func (a *assembly) prerequisites(tv tierVertices) []Prerequisite {
 	found := map[target]*Prerequisite{}
 	more := map[target]int{}
 	for _, i := range tv.vertices {
-		for _, n := range a.graph.Waits(i) {
-			e := a.graph.Edges[n]
-			to := a.graph.Vertices[e.To]
+		for _, e := range a.graph.Waits(i) {
+			to := a.graph.Vertex(e.To)
 			key := target{to.Seed, to.Cluster, a.tiering.Ordinal[e.To]}
 			if key == (target{a.seed.Name, tv.cluster, tv.ordinal}) {
 				continue
@@ -333,14 +332,14 @@ func (a *assembly) prerequisites(tv tierVertices) []Prerequisite {
 			if seen {
 				more[key]++
 			} else {
-				p = &Prerequisite{Cluster: key.cluster, Ordinal: key.ordinal, Why: whyEdge(a.graph.Vertices[e.From], to, e)}
+				p = &Prerequisite{Cluster: key.cluster, Ordinal: key.ordinal, Why: whyEdge(a.graph.Object(e.From), to.Object, a.graph.Reason(e))}
 				found[key] = p
 			}
 			if key.seed != a.seed.Name {
 				p.Seed = key.seed
 			}
-			if e.Ready != "" && !slices.Contains(p.Ready, e.Ready) {
-				p.Ready = append(p.Ready, e.Ready)
+			if ready := a.graph.Reason(e).Ready; ready != "" && !slices.Contains(p.Ready, ready) {
+				p.Ready = append(p.Ready, ready)
 			}
 		}
 	}
@@ -358,8 +357,8 @@ func (a *assembly) prerequisites(tv tierVertices) []Prerequisite {
 	return out
 }
 
-func whyEdge(from, to dependency.Vertex, e dependency.Edge) string {
-	return fmt.Sprintf("%s waits for %s (%s: %s)", from.Object, to.Object, e.Rule, e.Why)
+func whyEdge(from, to manifest.ID, r *dependency.Reason) string {
+	return fmt.Sprintf("%s waits for %s (%s: %s)", from, to, r.Rule, r.Why)
 }
 
 // addDependencies writes the seed's edges; those that are equal on many clusters are written once,
@@ -393,11 +392,11 @@ func (a *assembly) addDependencies() {
 		}
 	}
 	for _, e := range a.graph.EdgesOf(a.seed.Name) {
-		add(a.graph.Vertices[e.From], a.graph.Vertices[e.To], Dependency{Kind: e.Kind, Rule: e.Rule, Why: e.Why, Ready: e.Ready, OrderOnly: e.OrderOnly})
+		add(a.graph.Vertex(e.From), a.graph.Vertex(e.To), dependencyOf(*a.graph.Reason(e)))
 	}
 	for _, e := range a.previous.kept() {
 		if a.broken[e.From.Cluster] != "" || a.dropping[a.seed.Name] && a.leaves[e.From] {
-			add(e.From, e.To, Dependency{Kind: dependency.Hard, Rule: e.Rule, Why: e.Why, Ready: e.Ready, OrderOnly: e.OrderOnly})
+			add(e.From, e.To, dependencyOf(e.Reason))
 		}
 	}
 }

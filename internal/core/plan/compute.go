@@ -61,8 +61,9 @@ type computation struct {
 	dropping map[string]bool
 	graph    *dependency.Graph
 	tiering  dependency.Tiering
-	// ready has the vertices that some other waits for, each with what must be true of it then.
-	ready    map[int][]string
+	// waited are the vertices that some other waits for, and ready has what must be true of them then.
+	waited   []bool
+	ready    map[int32][]string
 	warnings map[string][]dependency.Finding
 	// inherits has what a seed gets from another one that is on its way out, by the seed that gets
 	// it, and the one that it comes from.
@@ -389,12 +390,8 @@ func (c *computation) order() {
 		if len(c.failed) == before {
 			tiering, conflict := result.Graph.Tiers(c.pins(alive))
 			if conflict == nil {
-				c.graph, c.tiering, c.ready = result.Graph, tiering, map[int][]string{}
-				for _, e := range c.graph.Edges {
-					if ready := c.ready[e.To]; ready == nil || !slices.Contains(ready, e.Ready) {
-						c.ready[e.To] = append(ready, e.Ready)
-					}
-				}
+				c.graph, c.tiering = result.Graph, tiering
+				c.findReady()
 				return
 			}
 			for _, name := range conflict.Seeds {
@@ -402,6 +399,21 @@ func (c *computation) order() {
 				p.Seed, p.Object = name, fmt.Sprintf("seed %q", name)
 				c.fail(name, p)
 			}
+		}
+	}
+}
+
+// findReady notes what is waited for, and until when.
+func (c *computation) findReady() {
+	c.waited, c.ready = make([]bool, c.graph.Len()), map[int32][]string{}
+	for _, e := range c.graph.Edges {
+		r := c.graph.Reason(e)
+		if r.Kind != dependency.Hard {
+			continue
+		}
+		c.waited[e.To] = true
+		if r.Ready != "" && !slices.Contains(c.ready[e.To], r.Ready) {
+			c.ready[e.To] = append(c.ready[e.To], r.Ready)
 		}
 	}
 }

@@ -143,8 +143,8 @@ func (c *computation) holdIfStillNeeded(s *seedState, stays map[dependency.Verte
 	for i := range c.in.Catalog.Seeds {
 		other := c.seeds[c.in.Catalog.Seeds[i].Name]
 		for _, e := range other.previous.kept() {
-			if stays[e.From] && s.leaves[e.To] && !e.OrderOnly {
-				c.fail(s.seed.Name, manifest.OfSeed(v1alpha1.ReasonDependencyLeaving, s.seed.Name, fmt.Sprintf("%s leaves the seed while %s of seed %q stays and needs it (%s)", e.To, e.From, e.From.Seed, e.Why), "Keep the one, or remove both."))
+			if stays[e.From] && s.leaves[e.To] && !e.Reason.OrderOnly {
+				c.fail(s.seed.Name, manifest.OfSeed(v1alpha1.ReasonDependencyLeaving, s.seed.Name, fmt.Sprintf("%s leaves the seed while %s of seed %q stays and needs it (%s)", e.To, e.From, e.From.Seed, e.Reason.Why), "Keep the one, or remove both."))
 				return
 			}
 		}
@@ -212,7 +212,7 @@ func (a *assembly) addAfter(t *Tier, v dependency.Vertex, edges []dependency.Kep
 		same := from.tier.Cluster == t.Cluster && from.tier.Ordinal == t.Ordinal
 		known := slices.ContainsFunc(t.Leaving.After, func(r Reference) bool { return r.Cluster == from.tier.Cluster && r.Ordinal == from.tier.Ordinal })
 		if !same && !known {
-			t.Leaving.After = append(t.Leaving.After, Reference{from.tier.Cluster, from.tier.Ordinal, fmt.Sprintf("%s waits for %s (%s)", e.From.Object, v.Object, e.Rule)})
+			t.Leaving.After = append(t.Leaving.After, Reference{from.tier.Cluster, from.tier.Ordinal, fmt.Sprintf("%s waits for %s (%s)", e.From.Object, v.Object, e.Reason.Rule)})
 		}
 	}
 }

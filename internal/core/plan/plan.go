@@ -90,7 +90,7 @@ type Plan struct {
 type Tier struct {
 	Cluster string `yaml:"cluster"`
 	Ordinal int    `yaml:"ordinal"`
-	// Level is the longest chain of hard dependencies below the tier.
+	// Level orders the tiers of all seeds: every tier has a higher one than those it waits for.
 	Level int `yaml:"level"`
 	// Reconciler is the kind of what applies the tier to its cluster.
 	Reconciler    string         `yaml:"reconciler"`
@@ -202,11 +202,25 @@ type Dependency struct {
 	To   DependencyTo    `yaml:"to"`
 	Kind dependency.Kind `yaml:"kind"`
 	Rule string          `yaml:"rule"`
-	Why  string          `yaml:"why"`
+	// Field is the path of the field that makes the object wait; empty where no field of it does.
+	Field string `yaml:"field,omitempty"`
+	Why   string `yaml:"why"`
 	// Ready is a CEL expression that must be true of the object that is waited for.
 	Ready string `yaml:"ready,omitempty"`
 	// OrderOnly reports whether the object may stay when what it waited for leaves.
 	OrderOnly bool `yaml:"orderOnly,omitempty"`
+	// Folds reports whether both objects may share a tier.
+	Folds bool `yaml:"folds,omitempty"`
+}
+
+// dependencyOf returns what is said of an edge, without its ends.
+func dependencyOf(r dependency.Reason) Dependency {
+	return Dependency{Kind: r.Kind, Rule: r.Rule, Field: r.Field, Why: r.Why, Ready: r.Ready, OrderOnly: r.OrderOnly, Folds: r.Folds}
+}
+
+// reason is the reverse of dependencyOf.
+func (d Dependency) reason() dependency.Reason {
+	return dependency.Reason{Kind: d.Kind, Rule: d.Rule, Field: d.Field, Why: d.Why, Ready: d.Ready, OrderOnly: d.OrderOnly, Folds: d.Folds}
 }
 
 // DependencyFrom is the object that waits, on the clusters where it does so.

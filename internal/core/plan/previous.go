@@ -147,7 +147,7 @@ func (p *Previous) kept() []dependency.KeptEdge {
 
 func keptEdge(seed string, d Dependency, cluster string) dependency.KeptEdge {
 	to := dependency.Vertex{Seed: cmp.Or(d.To.Seed, seed), Object: d.To.Object, Cluster: cmp.Or(d.To.Cluster, cluster)}
-	return dependency.KeptEdge{From: dependency.Vertex{Seed: seed, Object: d.From.Object, Cluster: cluster}, To: to, Rule: d.Rule, Why: d.Why, Ready: d.Ready, OrderOnly: d.OrderOnly}
+	return dependency.KeptEdge{From: dependency.Vertex{Seed: seed, Object: d.From.Object, Cluster: cluster}, To: to, Reason: d.reason()}
 }
 
 // Remove returns the plan by which a seed that is gone leaves: no contents, the last tiers and

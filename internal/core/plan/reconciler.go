@@ -83,7 +83,7 @@ func (a *assembly) render() error {
 
 // keepReconciler takes over the reconciler object of a tier on a cluster that is no longer known.
 func (a *assembly) keepReconciler(t *Tier, tv tierVertices) error {
-	was := a.planted[a.graph.Vertices[tv.vertices[0]]].tier
+	was := a.planted[a.graph.Vertex(tv.vertices[0])].tier
 	t.setHash(ModeFile, cmp.Or(was.ReconcilerHash(), a.previous.Base[t.Repo][t.ReconcilerFile()]))
 	t.Object = was.Object
 	return a.put(t.Repo, t.ReconcilerFile(), File{Hash: t.ReconcilerHash()})
@@ -130,9 +130,9 @@ func (a *assembly) healthChecks(tv tierVertices) ([]template.HealthCheck, []temp
 	exprs := map[string]template.HealthCheckExpr{}
 	needed := map[string][]string{}
 	for _, i := range tv.vertices {
-		id := a.graph.Vertices[i].Object
+		id := a.graph.Object(i)
 		content := a.contents.On(id, tv.cluster)
-		ready, waited := a.ready[i]
+		ready, waited := a.ready[i], a.waited[i]
 		kind, creator := catalog.Creator(id.GroupKind())
 		if content == nil || !creator && !waited {
 			continue

@@ -1,0 +1,36 @@
+package dependency
+
+// Rule is one dependency rule. Name, Doc and Why are for documentation and display; the reasons of
+// its edges quote what in the manifest makes the one object wait for the other.
+type Rule struct {
+	Name string
+	// Doc says in one sentence which object waits for which.
+	Doc string
+	// Why says in one sentence what would go wrong without the rule.
+	Why string
+	// Phase says which rules have drawn their edges before.
+	Phase Phase
+	// Draw draws the edges of all objects for which the rule is switched on (World.Sources), and
+	// reports what it could not find.
+	Draw func(*World)
+}
+
+// Phase is a group of rules. Phases run in order.
+type Phase int
+
+const (
+	// ByName is for rules that need only what an object is and what it names.
+	ByName Phase = iota
+)
+
+// Rules returns all the rules there are, in the order in which they run, which is that of their
+// phases. An edge that two rules draw is there twice, with both whys. The next rule is one more
+// line.
+func Rules() []Rule {
+	return []Rule{
+		namespace,
+		crd,
+		cluster,
+		declared,
+	}
+}

@@ -1,0 +1,441 @@
+package dependency
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/placement"
+)
+
+// Seed is one seed with its placements, and what is left of its earlier plan.
+type Seed struct {
+	Name       string
+	Spec       interface{ RuleEnabled(string) bool }
+	Contents   placement.Contents
+	Placements []placement.Placement
+	// Leaving are objects that the seed no longer has but that are still
+	// planted. Held are objects that are planted and stay as they are, whatever the
+	// seed has now. Kept is what both waited for.
+	Leaving []Vertex
+	Held    []Vertex
+	Kept    []KeptEdge
+}
+
+// KeptEdge is an edge of an earlier plan whose objects may have left their seeds. Nothing draws it
+// anew: the object that a rule would ask is gone, or its seed is broken. It keeps the order in
+// which leaving objects are removed, which is the reverse of that in which they came.
+type KeptEdge struct {
+	From, To Vertex
+	Reason   Reason
+}
+
+// Finding is something that a rule found and could not resolve. It is comparable, so one that
+// many clusters have in common by all fields is reported once.
+type Finding struct {
+	Reason v1alpha1.Reason
+	// Field is the annotation that it is about, and Cluster where something is missing.
+	Field, Cluster string
+	Seed           string
+	Object         manifest.ID
+	Message        string
+	// Next says what to do about it, as a sentence.
+	Next string
+	// Missing reports whether an object of another seed might resolve it.
+	Missing bool
+}
+
+// Result is what the rules found.
+type Result struct {
+	Graph    *Graph
+	Warnings []Finding
+	Errors   []Finding
+}
+
+// World is what the rules read, and draw their edges into: all objects where they are, the
+// clusters, and the edges so far. An index that only one rule needs belongs to that rule.
+//
+// Vertices are known by their index. Those of an object, and other lists of vertices, are in order
+// of cluster and seed, which Nearest depends on.
+type World struct {
+	Inventory *catalog.Inventory
+
+	graph    *Graph
+	seeds    []*Seed            // by the graph's index of the seed
+	clusters []*catalog.Cluster // by the graph's index of the cluster
+	content  []*manifest.Object // by vertex; nil where the seed has no content for it
+	// held are the vertices that no rule draws from, leaving those whose objects left their seeds.
+	held, leaving []bool
+	// ofObject are all vertices in order of object, cluster and seed, and objectAt is where each
+	// object begins in it.
+	ofObject, objectAt []int32
+	// last is each vertex' newest edge, counted from 1, and before the one that was drawn before an
+	// edge at the same vertex: so edges can be followed while more are drawn.
+	last, before []int32
+	reasons      map[Reason]int32
+	// others are reasons with the name of the seed that has what is waited for.
+	others map[ofSeed]int32
+	rule   string
+	on     []bool // by seed: whether the rule is switched on
+	result *Result
+	seen   map[Finding]bool
+}
+
+// ofSeed is a reason and the seed that it names in addition.
+type ofSeed struct{ reason, seed int32 }
+
+// Build draws the graph of all seeds. The inventory has the implied clusters.
+//
+// Rules draw from what seeds have now. Objects that leave, or that are held as they are, have no
+// content to ask, so they bring the edges of their earlier plan with them (see KeptEdge).
+func Build(seeds []Seed, inv *catalog.Inventory) Result {
+	w := newWorld(seeds, inv)
+	for _, seed := range w.seeds {
+		w.keep(seed.Kept)
+	}
+	rules := Rules()
+	slices.SortStableFunc(rules, func(a, b Rule) int { return cmp.Compare(a.Phase, b.Phase) })
+	for _, r := range rules {
+		w.begin(r)
+		r.Draw(w)
+	}
+	w.graph.finish()
+	return *w.result
+}
+
+// begin notes whose edges come next.
+func (w *World) begin(r Rule) {
+	w.rule = r.Name
+	for i, seed := range w.seeds {
+		w.on[i] = seed.Spec.RuleEnabled(r.Name)
+	}
+}
+
+// Sources visits the vertices that the present rule draws from, in order: those that have content,
+// are not held, and whose seed has the rule switched on.
+func (w *World) Sources(yield func(int32, *manifest.Object) bool) {
+	for v, o := range w.content {
+		if o != nil && !w.held[v] && w.on[w.graph.vertices[v].seed] && !yield(index(v), o) {
+			return
+		}
+	}
+}
+
+// Vertices visits all vertices that have content, whatever is switched off.
+func (w *World) Vertices(yield func(int32, *manifest.Object) bool) {
+	for v, o := range w.content {
+		if o != nil && !yield(index(v), o) {
+			return
+		}
+	}
+}
+
+// Vertex returns the names of a vertex.
+func (w *World) Vertex(v int32) Vertex { return w.graph.Vertex(v) }
+
+// ID returns the object of a vertex.
+func (w *World) ID(v int32) manifest.ID { return w.graph.Object(v) }
+
+// Object returns what a vertex has on its cluster, nil where the seed has no content for it.
+func (w *World) Object(v int32) *manifest.Object { return w.content[v] }
+
+// Cluster returns the cluster of a vertex; it is empty but for the name where the cluster is not
+// known.
+func (w *World) Cluster(v int32) *catalog.Cluster { return w.clusters[w.graph.vertices[v].cluster] }
+
+// Find returns the vertex of some names.
+func (w *World) Find(v Vertex) (int32, bool) { return w.graph.Find(v) }
+
+// Everywhere lists all vertices of an object.
+func (w *World) Everywhere(id manifest.ID) []int32 {
+	object, ok := w.graph.object[id]
+	if !ok {
+		return nil
+	}
+	return w.ofObject[w.objectAt[object]:w.objectAt[object+1]]
+}
+
+// Beside returns the vertex of an object on the cluster of v.
+func (w *World) Beside(v int32, id manifest.ID) (int32, bool) {
+	return w.Nearest(v, w.Everywhere(id))
+}
+
+// Nearest picks one of the vertices that are on the cluster of v: of the own seed, else of the first
+// seed by name. Any choice is right, but it has to be the same in each pass: another choice is
+// another plan.
+func (w *World) Nearest(v int32, among []int32) (int32, bool) {
+	here := w.On(v, among)
+	if len(here) == 0 {
+		return 0, false
+	}
+	seed := w.graph.vertices[v].seed
+	for _, c := range here {
+		if w.graph.vertices[c].seed == seed {
+			return c, true
+		}
+	}
+	return here[0], true
+}
+
+// On returns those of the vertices that are on the cluster of v.
+func (w *World) On(v int32, among []int32) []int32 {
+	cluster := w.graph.vertices[v].cluster
+	before := func(c int32, cluster int32) int { return cmp.Compare(w.graph.vertices[c].cluster, cluster) }
+	first, found := slices.BinarySearchFunc(among, cluster, before)
+	if !found {
+		return nil
+	}
+	end := first + 1
+	for end < len(among) && w.graph.vertices[among[end]].cluster == cluster {
+		end++
+	}
+	return among[first:end]
+}
+
+// Sort puts vertices in order of cluster and seed, as On and Nearest need them.
+func (w *World) Sort(vertices []int32) {
+	slices.SortFunc(vertices, func(a, b int32) int {
+		x, y := w.graph.vertices[a], w.graph.vertices[b]
+		return cmp.Or(cmp.Compare(x.cluster, y.cluster), cmp.Compare(x.seed, y.seed), cmp.Compare(x.object, y.object))
+	})
+}
+
+// Wait draws a hard edge of the present rule, for a reason in which Kind and Rule are left out. The
+// why names the seed that has what is waited for, where that is another one.
+//
+// An edge to an object that leaves its seed would be a contradiction: the object is removed while
+// the one that needs it stays. It is refused, except where both leave.
+func (w *World) Wait(from, to int32, reason Reason) {
+	if w.leaving[to] && !w.leaving[from] {
+		w.Fail(from, Finding{Reason: v1alpha1.ReasonDependencyLeaving, Message: fmt.Sprintf("it needs %s, which leaves its seed (%s)", w.Vertex(to), reason.Why), Next: "Put that back, or remove both."})
+		return
+	}
+	reason.Kind = Hard
+	w.draw(from, to, reason)
+}
+
+// Show draws a soft edge, like Wait.
+func (w *World) Show(from, to int32, reason Reason) {
+	reason.Kind = Soft
+	w.draw(from, to, reason)
+}
+
+func (w *World) draw(from, to int32, reason Reason) {
+	if from == to {
+		return
+	}
+	reason.Rule = w.rule
+	number := w.intern(reason)
+	if seed := w.graph.vertices[to].seed; seed != w.graph.vertices[from].seed {
+		key := ofSeed{number, seed}
+		other, ok := w.others[key]
+		if !ok {
+			reason.Why += " (of seed " + w.graph.seeds[seed] + ")"
+			other = w.intern(reason)
+			w.others[key] = other
+		}
+		number = other
+	}
+	w.add(from, to, number)
+}
+
+// add adds an edge so that Reaches finds it.
+func (w *World) add(from, to, reason int32) {
+	g := w.graph
+	g.Edges = append(g.Edges, Edge{from, to, reason})
+	w.before = append(w.before, w.last[from])
+	w.last[from] = index(len(g.Edges))
+}
+
+// intern returns the index of a reason.
+func (w *World) intern(reason Reason) int32 {
+	number, ok := w.reasons[reason]
+	if !ok {
+		number = index(len(w.graph.reasons))
+		w.reasons[reason] = number
+		w.graph.reasons = append(w.graph.reasons, reason)
+	}
+	return number
+}
+
+// keep draws the edges of objects that leave or are held, where both ends are still there. An edge
+// to something that is gone orders nothing any longer.
+func (w *World) keep(kept []KeptEdge) {
+	for _, k := range kept {
+		from, ok := w.Find(k.From)
+		to, there := w.Find(k.To)
+		if ok && there && from != to {
+			w.add(from, to, w.intern(k.Reason))
+		}
+	}
+}
+
+// Reaches reports whether a vertex depends on another one by the hard edges drawn so far, directly or
+// not.
+func (w *World) Reaches(from, to int32) bool { return w.Needs(from)[to] }
+
+// Needs returns all that some vertices depend on by the hard edges drawn so far, directly or not,
+// and the vertices themselves.
+func (w *World) Needs(vertices ...int32) map[int32]bool {
+	needs := make(map[int32]bool, len(vertices))
+	stack := slices.Clone(vertices)
+	for len(stack) > 0 {
+		v := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if needs[v] {
+			continue
+		}
+		needs[v] = true
+		for e := w.last[v]; e != 0; e = w.before[e-1] {
+			if edge := w.graph.Edges[e-1]; w.graph.Reason(edge).Kind == Hard {
+				stack = append(stack, edge.To)
+			}
+		}
+	}
+	return needs
+}
+
+// Warn notes a finding about a vertex once; several edges may lead to the same one.
+func (w *World) Warn(v int32, f Finding) {
+	if f = w.of(v, f); !w.seen[f] {
+		w.seen[f] = true
+		w.result.Warnings = append(w.result.Warnings, f)
+	}
+}
+
+// Fail is Warn for errors.
+func (w *World) Fail(v int32, f Finding) {
+	if f = w.of(v, f); !w.seen[f] {
+		w.seen[f] = true
+		w.result.Errors = append(w.result.Errors, f)
+	}
+}
+
+func (w *World) of(v int32, f Finding) Finding {
+	f.Seed, f.Object = w.graph.seeds[w.graph.vertices[v].seed], w.ID(v)
+	return f
+}
+
+// newWorld collects the vertices and indexes them.
+func newWorld(seeds []Seed, inv *catalog.Inventory) *World {
+	g := &Graph{object: map[manifest.ID]int32{}}
+	w := &World{Inventory: inv, graph: g, reasons: map[Reason]int32{}, others: map[ofSeed]int32{}, seen: map[Finding]bool{}, result: &Result{Graph: g}}
+	for i := range seeds {
+		w.seeds = append(w.seeds, &seeds[i])
+	}
+	slices.SortFunc(w.seeds, func(a, b *Seed) int { return cmp.Compare(a.Name, b.Name) })
+	w.on = make([]bool, len(w.seeds))
+	w.addNames()
+	w.addVertices()
+	w.indexObjects()
+	return w
+}
+
+// addNames collects the names of all vertices, in order.
+func (w *World) addNames() {
+	g := w.graph
+	clusters := map[string]bool{}
+	for _, seed := range w.seeds {
+		g.seeds = append(g.seeds, seed.Name)
+		for _, p := range seed.Placements {
+			g.objects = append(g.objects, p.Object)
+			for _, c := range p.Clusters {
+				clusters[c] = true
+			}
+		}
+		for _, vertices := range [][]Vertex{seed.Leaving, seed.Held} {
+			for _, v := range vertices {
+				g.objects = append(g.objects, v.Object)
+				clusters[v.Cluster] = true
+			}
+		}
+	}
+	if !slices.IsSortedFunc(g.objects, manifest.ID.Compare) {
+		slices.SortFunc(g.objects, manifest.ID.Compare)
+	}
+	g.objects = slices.Compact(g.objects)
+	for i, id := range g.objects {
+		g.object[id] = index(i)
+	}
+	for name := range clusters {
+		g.clusters = append(g.clusters, name)
+	}
+	slices.Sort(g.clusters)
+	for _, name := range g.clusters {
+		c := w.Inventory.Clusters[name]
+		c.Name = name
+		w.clusters = append(w.clusters, &c)
+	}
+}
+
+// addVertices collects the vertices in order, each with its content.
+func (w *World) addVertices() {
+	g := w.graph
+	cluster := make(map[string]int32, len(g.clusters))
+	for i, name := range g.clusters {
+		cluster[name] = index(i)
+	}
+	for i, seed := range w.seeds {
+		for _, p := range seed.Placements {
+			object := g.object[p.Object]
+			for _, c := range p.Clusters {
+				g.vertices = append(g.vertices, packed{index(i), object, cluster[c]})
+			}
+		}
+		for _, vertices := range [][]Vertex{seed.Leaving, seed.Held} {
+			for _, v := range vertices {
+				g.vertices = append(g.vertices, packed{index(i), g.object[v.Object], cluster[v.Cluster]})
+			}
+		}
+	}
+	if !slices.IsSortedFunc(g.vertices, packed.compare) {
+		slices.SortFunc(g.vertices, packed.compare)
+	}
+	g.vertices = slices.Compact(g.vertices)
+	w.content, w.last = make([]*manifest.Object, len(g.vertices)), make([]int32, len(g.vertices))
+	w.held, w.leaving = make([]bool, len(g.vertices)), make([]bool, len(g.vertices))
+	for i, v := range g.vertices {
+		if content := w.seeds[v.seed].Contents.On(g.objects[v.object], g.clusters[v.cluster]); content != nil {
+			w.content[i] = content.Object
+		}
+	}
+	for _, seed := range w.seeds {
+		w.mark(w.leaving, seed.Leaving)
+		w.mark(w.held, seed.Held)
+	}
+}
+
+func (w *World) mark(such []bool, vertices []Vertex) {
+	for _, v := range vertices {
+		if i, ok := w.Find(v); ok {
+			such[i] = true
+		}
+	}
+}
+
+// indexObjects makes ofObject by counting. Vertices come in order of seed, so those of an object
+// are in order of cluster already unless several seeds have it.
+func (w *World) indexObjects() {
+	g := w.graph
+	w.objectAt = make([]int32, len(g.objects)+1)
+	for _, v := range g.vertices {
+		w.objectAt[v.object+1]++
+	}
+	for i := range g.objects {
+		w.objectAt[i+1] += w.objectAt[i]
+	}
+	at := slices.Clone(w.objectAt)
+	w.ofObject = make([]int32, len(g.vertices))
+	for i, v := range g.vertices {
+		w.ofObject[at[v.object]] = index(i)
+		at[v.object]++
+	}
+	for i := range g.objects {
+		if of := w.ofObject[w.objectAt[i]:w.objectAt[i+1]]; len(of) > 1 && g.vertices[of[0]].seed != g.vertices[of[len(of)-1]].seed {
+			w.Sort(of)
+		}
+	}
+}
