@@ -19,7 +19,8 @@
 //   - Everything written goes through a printer, so text of people cannot act on a terminal.
 //     YAML, JSON and a page's own colours go round it, by raw.
 //   - Nothing is cut to fit a terminal: cells are wrapped. Clusters that are equal are one line
-//     (folded); -o wide shows each, and -o yaml and -o json always do.
+//     (folded), and objects that are many are counted; -o wide shows each, and -o yaml and -o json
+//     always do.
 //   - An error says what to do next. Exit codes follow from the kind of error (executeRoot), not
 //     from where it came up.
 //   - kubectl furrow writes nothing but Seeds, by patches of single fields.

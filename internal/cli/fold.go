@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 const (
@@ -40,14 +41,15 @@ type fold struct {
 // the texts.
 func folded(all []string, texts []ofCluster, whole bool) []fold {
 	groups := map[string][]int{}
+	keys := make([]string, len(texts))
 	for i, t := range texts {
-		key := general(t)
-		groups[key] = append(groups[key], i)
+		keys[i] = general(t)
+		groups[keys[i]] = append(groups[keys[i]], i)
 	}
 	var out []fold
 	done := map[string]bool{}
 	for i, t := range texts {
-		key := general(t)
+		key := keys[i]
 		members := groups[key]
 		switch {
 		case whole || len(members) < minFold:
@@ -83,6 +85,18 @@ func general(t ofCluster) string {
 		rest = after
 	}
 	return b.String() + rest
+}
+
+// namesIn returns those of some names that a text has as separate words, each once, in the order of
+// the text.
+func namesIn(text string, names map[string]bool) []string {
+	var out []string
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r > unicode.MaxASCII || !partOfWord(string(r), false) }) {
+		if names[word] && !slices.Contains(out, word) {
+			out = append(out, word)
+		}
+	}
+	return out
 }
 
 // partOfWord reports whether the end of a text, or its beginning, belongs to a name: letters,

@@ -67,6 +67,7 @@ var colours = map[string]string{
 	string(release.Blocked): "2", state.Unknown: "2",
 	string(release.Released): "32", string(release.Gone): "32",
 	"Open": "33", "Edited": "33", "Stale": "33", "Foreign": "31",
+	"!":                 "33",
 	signs[plan.TierNew]: "32", signs[plan.TierChanges]: "33", signs[plan.TierLeaves]: "31",
 }
 

@@ -50,7 +50,8 @@ one of --seed.
 With --diff it shows what that changes about the plans in force: which tiers are new, which change
 and which leave, with their objects. A directory is compared as it is on disk, committed or not.
 
-Clusters that are equal are shown as one; -o wide shows each.
+Warnings come first. Clusters that are equal are shown as one, and the objects of a tier that has
+many by why and kind, with some of their names; -o wide shows each.
 
 It exits with 3 when a seed cannot be planned.`,
 		Example: `  helm template my-app ./chart | furrow plan -n my-app -f -
