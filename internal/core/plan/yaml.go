@@ -219,8 +219,10 @@ func isWord(s string) bool {
 	switch c := s[0]; {
 	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
 		return !slices.Contains(notWords, s)
-	case c >= '1' && c <= '9':
-		return text
+	case c == '/', c == '_':
+		return true
+	case c >= '0' && c <= '9':
+		return text && (len(s) == 1 || !strings.ContainsRune("xXbBoO", rune(s[1])))
 	}
 	return false
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// oddTexts are strings that need quotes, look like something else, or have several lines.
+// oddTexts are strings that need quotes, could be read as something else, or have several lines.
 var oddTexts = []string{
 	"", "a", "web-1", "a b", "a ", " a", "a: b", "a:b", "a:", "a #b", "a#b", "#a", "it's", "it's: b", "say \"x\"", "a, b", "a[0]", "{a}", "[a", "a?", "?a", ":a", "-", "-a", "- a", "--- a", "...",
 	"y", "no", "On", "true", "TRUE", "null", "~", "Null", "nan", "e", "t", "z", "inf", ".inf", "0", "1", "-1", "+1", "1.5", "1e3", "1e", "0x1f", "0b1", "0o7", "010", "12:30", "1:20.5", "2001-01-01", "2001-01-01T00:00:00Z", "1_000", "0a", "1a", "12abc34", "1234567890123456789012345678901234567890", "12345678901234567890123456789012345678e4",
