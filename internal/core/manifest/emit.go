@@ -158,6 +158,9 @@ func literal(s string) bool {
 	return true
 }
 
+// Quote writes text on one line as objects have it.
+func Quote(s string) string { return quote(s) }
+
 // quote writes text on one line, with quotes unless every YAML parser reads it as text without.
 // If it is unclear, it quotes: a quote too many is harmless, one too few makes a number or a boolean
 // of a version or a country code.

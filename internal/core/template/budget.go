@@ -95,8 +95,11 @@ type budget struct {
 	missing string
 }
 
+// missingFails is the option that has a missing key end the rendering.
+const missingFails = "missingkey=error"
+
 func newBudget(vars any) *budget {
-	b := &budget{steps: maxSteps, made: maxMade, output: maxOutput, levels: maxLevels, missing: "missingkey=error"}
+	b := &budget{steps: maxSteps, made: maxMade, output: maxOutput, levels: maxLevels, missing: missingFails}
 	b.longest = b.weigh(reflect.ValueOf(vars))
 	return b
 }

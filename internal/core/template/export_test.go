@@ -65,3 +65,14 @@ func argument(f reflect.Type, i int) reflect.Type {
 
 // FunctionNames lists the functions whose results the budget bounds.
 func FunctionNames() []string { return slices.Sorted(maps.Keys(functions)) }
+
+// Shapes counts the shapes that a template has.
+func Shapes(p *Parsed) int {
+	n := 0
+	for _, s := range p.shapes {
+		if s != nil {
+			n++
+		}
+	}
+	return n
+}

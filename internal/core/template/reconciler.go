@@ -74,6 +74,13 @@ type Rendered struct {
 // RenderReconciler renders the reconciler object of a tier, checks that it is one
 // and labels it.
 func RenderReconciler(t Text, vars Reconciler) (Rendered, error) {
+	if s := t.shapeOf(&vars); s != nil {
+		return s.fill(&vars), nil
+	}
+	return renderReconciler(t, vars)
+}
+
+func renderReconciler(t Text, vars Reconciler) (Rendered, error) {
 	text, err := Render(t, vars)
 	if err != nil {
 		return Rendered{}, err
@@ -132,10 +139,14 @@ func stamp(o manifest.Object) (Rendered, error) {
 	if err != nil {
 		return Rendered{}, err
 	}
-	sum := sha256.Sum256(plain)
-	digest := "sha256:" + hex.EncodeToString(sum[:])
+	digest := digestOf(plain)
 	data, err := o.WithAnnotation(v1alpha1.AnnotationRendered, digest).Bytes()
 	return Rendered{data, digest}, err
+}
+
+func digestOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // checkKustomization holds a template to what Furrow relies on: one Flux
