@@ -127,6 +127,22 @@ type ClusterSpec struct {
 
 // ClusterProvides lists what was installed on a cluster by other means.
 type ClusterProvides struct {
+	// KubernetesVersion is the release of Kubernetes that the cluster runs, as in 1.31. Objects of kinds
+	// and versions that this release does not serve are refused; where it is unknown, only those that no
+	// supported release serves.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^v?1\.[0-9]{1,4}([.+-][0-9A-Za-z.+-]*)?$`
+	// +kubebuilder:validation:MaxLength=64
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+
+	// APIVersions that the API server serves beside the defaults of its release: group/version, such as
+	// resource.k8s.io/v1beta1. If a group of custom resources is listed, its other versions are refused.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MaxLength=317
+	APIVersions []string `json:"apiVersions,omitempty"`
+
 	// Namespaces that exist on the cluster, beside default, kube-* and the reconciler's.
 	// +optional
 	// +listType=set

@@ -16,6 +16,8 @@ const (
 	ReasonInvalidName                Reason = "InvalidName"
 	ReasonInvalidLabel               Reason = "InvalidLabel"
 	ReasonUnknownKind                Reason = "UnknownKind"
+	ReasonVersionNotServed           Reason = "VersionNotServed"
+	ReasonCannotApply                Reason = "CannotApply"
 	ReasonUnknownScope               Reason = "UnknownScope"
 	ReasonObjectTooLarge             Reason = "ObjectTooLarge"
 	ReasonMissingNamespace           Reason = "MissingNamespace"
@@ -274,7 +276,9 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonInvalidField, "A field has a value that is not allowed there.", "Correct it; the [reference](reference.md) has the fields of Furrow's documents."},
 		{ReasonInvalidName, "An API server would refuse the name, or it is not a valid DNS label.", "Choose another name. A seed has that of its file or directory, or of `--seed`."},
 		{ReasonInvalidLabel, "An API server would refuse the key or the value of a label or annotation.", "Correct it, or make a label an annotation."},
-		{ReasonUnknownKind, "Kubernetes, or Furrow, has no such kind in this API group. This is a warning if a newer Kubernetes may have it.", "Correct `kind` or `apiVersion`; the message names the most similar kind."},
+		{ReasonUnknownKind, "Kubernetes, or Furrow, has no such kind in this API group. This is a warning if a cluster runs a Kubernetes that is newer than the newest that Furrow knows.", "Correct `kind` or `apiVersion`; the message names the most similar kind."},
+		{ReasonVersionNotServed, "The API servers of the named clusters do not serve this version of the kind: Kubernetes has removed it, or has it only in newer releases, or the kind's CustomResourceDefinition does not serve it. This is a warning if it is unknown what a cluster runs, or if the version is off by default.", "Write the `apiVersion` that the message names. If the clusters do serve it, set `spec.provides.kubernetesVersion` or `spec.provides.apiVersions` of the Cluster."},
+		{ReasonCannotApply, "API servers do not store objects of this kind: reviews and bindings are questions and commands.", "Remove it from the seed."},
 		{ReasonUnknownScope, "A warning: it is unknown whether the kind is namespaced, so the object is used as written.", "Add its CustomResourceDefinition, or write `metadata.namespace`."},
 		{ReasonObjectTooLarge, "The object exceeds a limit of the API server or of etcd, which the message names.", "Make it smaller, or split it."},
 		{ReasonMissingNamespace, "The object is namespaced and has no namespace, as `helm template` prints it.", "Set `Seed.spec.namespace` or `-n`, or write `metadata.namespace`."},

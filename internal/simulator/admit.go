@@ -51,35 +51,27 @@ func admit(r request, o own) string {
 	return ""
 }
 
-// builtinGroups are the API groups that a Kubernetes API server brings. Groups
-// such as gateway.networking.k8s.io are not: their kinds need a CRD.
-var builtinGroups = []string{
-	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps",
-	"authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io",
-	"coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io",
-	"internal.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io", "policy", "rbac.authorization.k8s.io",
-	"resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io",
-}
-
 // fluxGroups are those that `flux install` brings to a cluster with a root.
 var fluxGroups = []string{
 	"helm.toolkit.fluxcd.io", "kustomize.toolkit.fluxcd.io", "notification.toolkit.fluxcd.io", "source.toolkit.fluxcd.io",
 }
 
-// builtin reports whether a cluster has a kind from the start: those of Kubernetes, and those of
-// Flux on a cluster with a root.
-func builtin(c *cluster, gk manifest.GroupKind) bool {
-	if _, known := manifest.BuiltinScope(gk); !known {
-		return false
+// builtin reports whether a cluster serves a kind and version from the start: those of the newest
+// Kubernetes, and those of Flux on a cluster with a root.
+func builtin(c *cluster, gk manifest.GroupKind, version string) bool {
+	if kind, known := manifest.Served(gk); known {
+		releases, served := kind.Versions[version]
+		return served && releases.Includes(manifest.Release(manifest.SupportedReleases().Last))
 	}
-	return slices.Contains(builtinGroups, gk.Group) || c.root != nil && slices.Contains(fluxGroups, gk.Group)
+	_, known := manifest.BuiltinScope(gk)
+	return known && c.root != nil && slices.Contains(fluxGroups, gk.Group)
 }
 
 // kindServed is how a client finds the resource of a kind by discovery: a CRD serves it only once
 // it is established, and a kind that is being deleted takes no new objects.
 func kindServed(r request) string {
 	gk := r.id.GroupKind()
-	if builtin(r.cluster, gk) {
+	if builtin(r.cluster, gk, r.item.object.Version) {
 		return ""
 	}
 	k := r.cluster.kinds[gk]

@@ -112,13 +112,14 @@ var rows = []row{
 	{"internal/core/template", core, []string{"api", "internal/core/manifest", "internal/core/truncate"}},
 	{"internal/core/placement", core, []string{"api", "internal/core/manifest", "internal/core/catalog"}},
 	{"internal/core/dependency", core, []string{"api", "internal/core/manifest", "internal/core/catalog", "internal/core/placement"}},
+	{"internal/core/kinds", core, []string{"api", "internal/core/manifest", "internal/core/catalog", "internal/core/placement"}},
 	{"internal/core/layout", core, []string{
 		"api", "internal/core/githash", "internal/core/manifest", "internal/core/catalog", "internal/core/placement",
 		"internal/core/dependency", "internal/core/template",
 	}},
 	{"internal/core/plan", core, []string{
 		"api", "internal/core/githash", "internal/core/manifest", "internal/core/catalog", "internal/core/placement",
-		"internal/core/dependency", "internal/core/template", "internal/core/layout", "internal/core/change", "internal/core/window", "templates",
+		"internal/core/dependency", "internal/core/kinds", "internal/core/template", "internal/core/layout", "internal/core/change", "internal/core/window", "templates",
 	}},
 	{"internal/core/release", core, []string{"api", "internal/core/manifest", "internal/core/plan", "internal/core/health", "internal/core/layout", "internal/core/githash", "internal/core/window"}},
 	{"internal/core/review", core, []string{

@@ -122,7 +122,7 @@ func (inv *Inventory) Add(doc v1alpha1.Cluster, declared manifest.Source, creati
 	if doc.Spec.ReconciledBy != doc.Name {
 		c.Hub = doc.Spec.ReconciledBy
 	}
-	for _, resolve := range []func(*Cluster, v1alpha1.Cluster) error{inv.checkName, inv.resolveHub, inv.resolveType, inv.resolveRepo} {
+	for _, resolve := range []func(*Cluster, v1alpha1.Cluster) error{inv.checkName, inv.checkProvides, inv.resolveHub, inv.resolveType, inv.resolveRepo} {
 		if err := resolve(&c, doc); err != nil {
 			return err
 		}
@@ -194,6 +194,21 @@ func (inv *Inventory) checkName(c *Cluster, _ v1alpha1.Cluster) error {
 	}
 	if !cleanPath(c.RootPath) {
 		return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.path %q is not a directory inside the repository", c.RootPath), "Write a relative path without '..'.").WithField("spec.path")
+	}
+	return nil
+}
+
+// checkProvides checks what is read of spec.provides apart from names.
+func (inv *Inventory) checkProvides(c *Cluster, _ v1alpha1.Cluster) error {
+	if text := c.Provides.KubernetesVersion; text != "" {
+		if _, ok := manifest.ParseRelease(text); !ok {
+			return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.provides.kubernetesVersion %q is not a release of Kubernetes", text), "Write it as in 1.31 or v1.31.4.").WithField("spec.provides.kubernetesVersion")
+		}
+	}
+	for _, text := range c.Provides.APIVersions {
+		if !manifest.IsAPIVersion(text) {
+			return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.provides.apiVersions has %q, which is not an API version", text), "Write group/version, as in resource.k8s.io/v1beta1.").WithField("spec.provides.apiVersions")
+		}
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,7 +35,7 @@ func Complete(objects []Object, opts Options) (Result, error) {
 	if why := labelFault(opts.Namespace); opts.Namespace != "" && why != "" {
 		return Result{}, Problems{{Reason: v1alpha1.ReasonInvalidName, Field: "Seed.spec.namespace", Message: "the namespace for objects without one " + why, Next: "Set Seed.spec.namespace or -n to another one."}}
 	}
-	c := completion{opts: opts, defined: map[GroupKind]Scope{}, first: map[ID]Object{}}
+	c := completion{opts: opts, defined: map[GroupKind]Scope{}, first: map[ID]Object{}, unknown: map[string][]Object{}}
 	kept := c.drop(objects)
 	for _, order := range foreignOrders {
 		c.warnOfOrder(kept, order)
@@ -51,6 +50,9 @@ func Complete(objects []Object, opts Options) (Result, error) {
 			c.keep(o)
 		}
 	}
+	for kind, objects := range c.unknown {
+		c.problems = append(c.problems, UnknownKind(GroupKind{Kind: kind}).OfAll(objects))
+	}
 	c.result.Warnings = c.warnings.sorted()
 	return c.result, c.problems.err()
 }
@@ -58,9 +60,11 @@ func Complete(objects []Object, opts Options) (Result, error) {
 // completion is one call of Complete. first has the object of each id that was kept, for
 // duplicates.
 type completion struct {
-	opts     Options
-	defined  map[GroupKind]Scope // by definitions among the objects
-	first    map[ID]Object
+	opts    Options
+	defined map[GroupKind]Scope // by definitions among the objects
+	first   map[ID]Object
+	// unknown has the objects of the core group whose kinds it does not have.
+	unknown  map[string][]Object
 	result   Result
 	warnings Problems
 	problems Problems
@@ -169,10 +173,9 @@ func (c *completion) resolveNamespace(o Object) (Object, bool) {
 	scope, known := c.scope(o.ID.GroupKind())
 	switch {
 	case !known && o.ID.Group == "": // no CustomResourceDefinition and no API server adds to it
-		c.refuse(v1alpha1.ReasonUnknownKind, o, fmt.Sprintf("Kubernetes has no kind %s in API group %s", o.ID.Kind, coreGroup), nextForKind(o.ID.GroupKind()))
+		c.unknown[o.ID.Kind] = append(c.unknown[o.ID.Kind], o)
 		return o, false
-	case !known && ServedByKubernetes(o.ID.GroupKind()):
-		c.warn(v1alpha1.ReasonUnknownKind, o, fmt.Sprintf("Kubernetes has no kind %s in API group %s", o.ID.Kind, o.ID.Group), nextForKind(o.ID.GroupKind()))
+	case !known && ServedByKubernetes(o.ID.GroupKind()): // judged where its clusters are known
 	case !known && o.ID.Namespace == "":
 		c.warn(v1alpha1.ReasonUnknownScope, o, fmt.Sprintf("unknown whether %s is namespaced: the object has no namespace, so it is treated as cluster-scoped", o.ID.GroupKind()),
 			"Write metadata.namespace if it is namespaced, or add its CustomResourceDefinition.")
@@ -185,33 +188,6 @@ func (c *completion) resolveNamespace(o Object) (Object, bool) {
 		return c.strip(o)
 	}
 	return o, true
-}
-
-// nextForKind returns what to write instead of a kind that its API group does not have: a similar
-// one of the group, the same one of another group, or the nearest of the core group.
-func nextForKind(kind GroupKind) string {
-	var group, here, elsewhere []string
-	for known := range builtinScopes() {
-		if known.Group == kind.Group {
-			group = append(group, known.Kind)
-		}
-		switch {
-		case known.Group == kind.Group && (strings.EqualFold(known.Kind, kind.Kind) || Distance(strings.ToLower(known.Kind), strings.ToLower(kind.Kind)) <= 2):
-			here = append(here, known.Kind)
-		case known.Group != "extensions" && strings.EqualFold(known.Kind, kind.Kind):
-			elsewhere = append(elsewhere, cmp.Or(known.Group, coreGroup))
-		}
-	}
-	slices.Sort(elsewhere)
-	switch {
-	case len(here) > 0:
-		return "Write kind: " + Nearest(kind.Kind, here)[0] + "."
-	case len(elsewhere) > 0:
-		return "That kind is in API group " + strings.Join(elsewhere, " or ") + ": correct apiVersion."
-	case kind.Group == "":
-		return "Correct apiVersion or kind; the most similar kind is " + Nearest(kind.Kind, group)[0] + "."
-	}
-	return "Correct apiVersion or kind, unless the clusters run a Kubernetes that has it."
 }
 
 // scope asks definitions of the seed, then those known from elsewhere, then the built-in table,

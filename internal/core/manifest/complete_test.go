@@ -63,14 +63,10 @@ func TestComplete(t *testing.T) {
 				`f:5: B "a": UnknownScope`,
 			},
 		},
-		"a kind that Kubernetes does not have": {
+		"a kind that Kubernetes does not have, which only the core group refuses whatever the clusters are": {
 			text:         "apiVersion: apps/v1\nkind: deployment\nmetadata: {name: a, namespace: b}\n---\napiVersion: v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\n---\napiVersion: batch/v1\nkind: Cleanup\nmetadata: {name: a}\n",
 			want:         []string{"apps/deployment/b/a@f:1", "batch/Cleanup/a@f:9"},
 			wantProblems: []string{`f:5: Deployment "a": UnknownKind`},
-			wantWarnings: []string{
-				`f:1: deployment "a": UnknownKind`,
-				`f:9: Cleanup "a": UnknownKind`,
-			},
 		},
 		"the core group has no other kinds": {
 			text: "apiVersion: v1\nkind: secret\nmetadata: {name: a, namespace: b}\n---\napiVersion: v1\nkind: Secrets\nmetadata: {name: a, namespace: b}\n---\napiVersion: v2\nkind: PodGang\nmetadata: {name: a}\n",
@@ -79,6 +75,10 @@ func TestComplete(t *testing.T) {
 				`f:5: Secrets "a": UnknownKind`,
 				`f:9: PodGang "a": UnknownKind`,
 			},
+		},
+		"many objects of one unknown kind are one problem": {
+			text:         "apiVersion: v1\nkind: Servce\nmetadata: {name: a, namespace: b}\n---\napiVersion: v1\nkind: Servce\nmetadata: {name: b, namespace: b}\n",
+			wantProblems: []string{`f:1: 2 objects: UnknownKind`},
 		},
 		"hooks that no install runs are left out": {
 			text: hook("a", "test-success, pre-delete") + hook("b", "pre-install,test") + hook("c", "post-rollback") + hook("d", "crd-install"),

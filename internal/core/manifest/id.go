@@ -151,6 +151,15 @@ func versionFault(version string) string {
 	return ""
 }
 
+// IsAPIVersion reports whether a text is a version of the core group, or group/version.
+func IsAPIVersion(text string) bool {
+	group, version, grouped := strings.Cut(text, "/")
+	if !grouped {
+		return versionFault(text) == ""
+	}
+	return groupFault(group) == "" && versionFault(version) == ""
+}
+
 // shorten quotes text that people wrote, so a message stays one short line.
 func shorten(s string) string {
 	const most = 80

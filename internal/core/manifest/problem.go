@@ -109,6 +109,18 @@ func (p Problem) WithField(name string) Problem {
 	return p
 }
 
+// OfAll returns the problem of all objects that have it in common: at the first one in the files,
+// with their number where there are several.
+func (p Problem) OfAll(objects []Object) Problem {
+	first := slices.MinFunc(objects, func(a, b Object) int { return a.Source.Compare(b.Source) })
+	p.Source, p.Object = first.Source, first.Title()
+	if len(objects) > 1 {
+		p.Message = fmt.Sprintf("%s; first: %s", p.Message, p.Object)
+		p.Object = fmt.Sprintf("%d objects", len(objects))
+	}
+	return p
+}
+
 // Problem returns the problem itself; see ProblemOf.
 func (p Problem) Problem() Problem { return p }
 

@@ -29,7 +29,7 @@ var builtinScopes = sync.OnceValue(func() map[GroupKind]Scope {
 	return scopes
 })
 
-// readScopes reads scopes.yaml: for each group, and "core", the scope of its kinds.
+// readScopes reads scopes.yaml: for each group, the scope of its kinds.
 func readScopes(text []byte) (map[GroupKind]Scope, error) {
 	var groups map[string]map[string]Scope
 	if err := yaml.UnmarshalStrict(text, &groups); err != nil {
@@ -37,9 +37,6 @@ func readScopes(text []byte) (map[GroupKind]Scope, error) {
 	}
 	scopes := map[GroupKind]Scope{}
 	for group, kinds := range groups {
-		if group == coreGroup {
-			group = ""
-		}
 		for kind, scope := range kinds {
 			if scope != ClusterScoped && scope != Namespaced {
 				return nil, fmt.Errorf("%s: %s has the scope %q, which is neither %s nor %s", group, kind, scope, ClusterScoped, Namespaced)
@@ -53,8 +50,28 @@ func readScopes(text []byte) (map[GroupKind]Scope, error) {
 // BuiltinScope returns the scope of a kind that Kubernetes or a well-known
 // project defines, false for any other.
 func BuiltinScope(kind GroupKind) (Scope, bool) {
+	if row, ok := Served(kind); ok {
+		return row.Scope, true
+	}
 	scope, ok := builtinScopes()[kind]
 	return scope, ok
+}
+
+// DefinedVersions returns the versions that a CustomResourceDefinition serves, in its order; false
+// where it lists none at all.
+func DefinedVersions(o Object) (served []string, known bool) {
+	for _, item := range o.Slice("spec", "versions") {
+		version, _ := item.(map[string]any)
+		name, _ := version["name"].(string)
+		known = known || name != ""
+		if on, _ := version["served"].(bool); on && name != "" {
+			served = append(served, name)
+		}
+	}
+	if version := o.Text("spec", "version"); !known && version != "" {
+		return []string{version}, true // of v1beta1
+	}
+	return served, known
 }
 
 // DefinedScope returns the kind that a CustomResourceDefinition defines and its

@@ -418,6 +418,11 @@ func (a *assembly) allWarnings() []Warning {
 	return slices.Compact(out)
 }
 
+// warningAt makes a warning of a problem that has a position.
+func warningAt(p manifest.Problem) Warning {
+	return Warning{Reason: p.Reason, Object: p.Object, Message: strings.TrimSpace(p.Message + ". " + p.Next), From: p.Source.String()}
+}
+
 func warningOf(f dependency.Finding) Warning {
 	return Warning{Reason: f.Reason, Object: f.Object.String(), Message: strings.TrimSpace(f.Message + ". " + f.Next)}
 }

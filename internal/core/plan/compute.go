@@ -110,6 +110,7 @@ func Compute(in Input) map[string]*Outcome {
 	c := &computation{in: in, inventory: in.Catalog.Inventory.Clone(), seeds: map[string]*seedState{}, failed: map[string]error{}, dropping: map[string]bool{}, inherits: map[string]map[string][]dependency.Vertex{}, rendered: map[string]*template.Total{}, parsed: map[string]*template.Parsed{}}
 	c.collect()
 	c.place()
+	c.checkKinds()
 	c.share()
 	c.findHeirs()
 	c.findLeaving()
@@ -271,7 +272,7 @@ func (s *seedState) prepare(placed placement.Placed, inv *catalog.Inventory) err
 		}
 	}
 	for _, w := range slices.Concat(s.seed.Warnings, s.seed.Skipped, placed.Warnings) {
-		s.warnings = append(s.warnings, Warning{Reason: w.Reason, Object: w.Object, Message: strings.TrimSpace(w.Message + ". " + w.Next), From: w.Source.String()})
+		s.warnings = append(s.warnings, warningAt(w))
 	}
 	for _, id := range append(ownedByCreators(s.contents), s.essential(inv)...) {
 		s.protect(id)
