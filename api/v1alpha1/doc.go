@@ -37,6 +37,9 @@ const (
 	// AnnotationDependsOn names objects that must be ready before this one, separated by commas:
 	// group/Kind/namespace/name, or group/Kind/name for cluster-scoped objects.
 	AnnotationDependsOn = Group + "/depends-on"
+	// AnnotationProvides lists the APIs that an object installs, separated by commas: groups such as
+	// cert-manager.io and *.upbound.io, or kinds such as Issuer.cert-manager.io.
+	AnnotationProvides = Group + "/provides"
 )
 
 // AnnotationRendered is written by Furrow on every reconciler object: the

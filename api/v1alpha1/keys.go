@@ -4,7 +4,7 @@ package v1alpha1
 // other one is a mistake, wherever people write it.
 var (
 	// ObjectAnnotations are for the objects of seeds.
-	ObjectAnnotations = []string{AnnotationCluster, AnnotationClusterSelector, AnnotationRole, AnnotationClusterType, AnnotationDependsOn}
+	ObjectAnnotations = []string{AnnotationCluster, AnnotationClusterSelector, AnnotationRole, AnnotationClusterType, AnnotationDependsOn, AnnotationProvides}
 	// SeedAnnotations are for Seeds.
 	SeedAnnotations = []string{AnnotationRetry, AnnotationConfirm, AnnotationRollout, AnnotationAbandon}
 	// WrittenAnnotations and WrittenLabels are written by Furrow alone.

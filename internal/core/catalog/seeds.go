@@ -128,7 +128,7 @@ func (a *assembly) report(problems ...manifest.Problem) {
 }
 
 // completeSeeds sorts out what was rendered and fills in what the packages leave out. The
-// CRDs of all seeds count for the scope of a kind.
+// definitions of all seeds count for the scope of a kind.
 func completeSeeds(p *Packages, rendered map[string]Rendered) []Seed {
 	scopes := map[manifest.GroupKind]manifest.Scope{}
 	assemblies := make([]*assembly, 0, len(p.seeds))
@@ -140,8 +140,8 @@ func completeSeeds(p *Packages, rendered map[string]Rendered) []Seed {
 		}
 		for _, v := range a.variants {
 			for _, o := range v.Objects {
-				if kind, scope, ok := manifest.DefinedScope(o); ok {
-					scopes[kind] = scope
+				for _, d := range manifest.Defines(o) {
+					scopes[d.Kind] = d.Scope
 				}
 			}
 		}

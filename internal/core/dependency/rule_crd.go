@@ -16,7 +16,9 @@ var crd = Rule{
 	Doc:  "A custom resource waits for the CustomResourceDefinition of its group and kind.",
 	Why:  "An API server refuses an object of an unknown kind.",
 	Draw: func(w *World) {
-		definitions := definitionsOf(w)
+		definitions, in := definitionsOf(w), w.installations()
+		missing := map[missingKind]*Finding{}
+		var order []*Finding
 		for v, o := range w.Sources {
 			kind := o.ID.GroupKind()
 			if manifest.ServedByKubernetes(kind) {
@@ -27,14 +29,28 @@ var crd = Rule{
 				continue
 			}
 			c := w.Cluster(v)
-			if Provides(*c, kind) {
+			if Provides(*c, kind) || len(in.of(kind, c.Name)) > 0 {
 				continue
 			}
-			w.Warn(v, Finding{Reason: v1alpha1.ReasonMissingDependency, Cluster: c.Name, Missing: true,
-				Message: fmt.Sprintf("no seed contains the CustomResourceDefinition of %s for cluster %s", kind, c.Name),
-				Next:    "Add it, or list it in spec.provides.customResourceDefinitions of the Cluster."})
+			key := missingKind{w.graph.vertices[v].seed, kind, c.Name}
+			if missing[key] == nil {
+				missing[key] = &Finding{Reason: v1alpha1.ReasonMissingDependency, Seed: w.Vertex(v).Seed, Object: o.ID, Cluster: c.Name, Missing: true,
+					Message: fmt.Sprintf("no seed contains the CustomResourceDefinition of %s for cluster %s", kind, c.Name), Next: in.next(w, kind, c.Name)}
+				order = append(order, missing[key])
+			}
+			missing[key].Objects++
+		}
+		for _, f := range order {
+			w.result.Warnings = append(w.result.Warnings, *f)
 		}
 	},
+}
+
+// missingKind is what one finding is about, however many objects have the kind.
+type missingKind struct {
+	seed    int32
+	kind    manifest.GroupKind
+	cluster string
 }
 
 // definitionsOf lists the CustomResourceDefinitions of each kind.

@@ -21,6 +21,8 @@ type Phase int
 const (
 	// ByName is for rules that need only what an object is and what it names.
 	ByName Phase = iota
+	// Installed is for rules about kinds that something installs: they ask what that needs itself.
+	Installed
 )
 
 // Rules returns all the rules there are, in the order in which they run, which is that of their
@@ -32,5 +34,6 @@ func Rules() []Rule {
 		crd,
 		cluster,
 		declared,
+		provides,
 	}
 }

@@ -46,6 +46,9 @@ type Finding struct {
 	Next string
 	// Missing reports whether an object of another seed might resolve it.
 	Missing bool
+	// Objects is the number of objects that have the finding in common, where there are several;
+	// Object is the first of them.
+	Objects int
 }
 
 // Result is what the rules found.
@@ -82,6 +85,8 @@ type World struct {
 	on     []bool // by seed: whether the rule is switched on
 	result *Result
 	seen   map[Finding]bool
+	// installed is made when it is needed first.
+	installed *installations
 }
 
 // ofSeed is a reason and the seed that it names in addition.

@@ -54,7 +54,7 @@ type use struct {
 	varies bool
 }
 
-// definition is a CustomResourceDefinition of a seed, in one content.
+// definition is a definition of a seed, such as a CustomResourceDefinition, in one content.
 type definition struct {
 	seed     string
 	object   *manifest.Object
@@ -110,7 +110,7 @@ func newChecker(seeds []Seed, inv *catalog.Inventory) *checker {
 	}
 	for _, seed := range seeds {
 		for _, p := range seed.Placements {
-			if p.Object.Kind == "CustomResourceDefinition" {
+			if definesVersions[p.Object.GroupKind()] {
 				c.define(seed, p)
 			}
 		}
@@ -118,13 +118,15 @@ func newChecker(seeds []Seed, inv *catalog.Inventory) *checker {
 	return c
 }
 
-// define takes in a CustomResourceDefinition of a seed.
+// definesVersions are the kinds whose objects list the versions of what they define.
+var definesVersions = map[manifest.GroupKind]bool{
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:           true,
+	{Group: "apiextensions.crossplane.io", Kind: "CompositeResourceDefinition"}: true,
+}
+
+// define takes in a definition of a seed.
 func (c *checker) define(seed Seed, p placement.Placement) {
 	for _, content := range seed.Contents.Of(p.Object) {
-		kind, _, ok := manifest.DefinedScope(*content.Object)
-		if !ok {
-			continue
-		}
 		d := definition{seed: seed.Name, object: content.Object, clusters: map[string]bool{}}
 		d.versions, d.listed = manifest.DefinedVersions(*content.Object)
 		for _, cluster := range p.Clusters {
@@ -132,7 +134,9 @@ func (c *checker) define(seed Seed, p placement.Placement) {
 				d.clusters[cluster] = true
 			}
 		}
-		c.defined[kind] = append(c.defined[kind], d)
+		for _, defined := range manifest.Defines(*content.Object) {
+			c.defined[defined.Kind] = append(c.defined[defined.Kind], d)
+		}
 	}
 }
 

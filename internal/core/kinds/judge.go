@@ -43,7 +43,7 @@ func (c *checker) judge(seed string, v versioned, cluster string) *fault {
 	return judgeBuiltin(v, releasesOf(c.inventory.Clusters[cluster]), c.inventory.Clusters[cluster].Provides.KubernetesVersion)
 }
 
-// definitionOn returns the CustomResourceDefinition of a kind that is on a cluster: that of the own
+// definitionOn returns the definition of a kind that is on a cluster: that of the own
 // seed, else of the first seed that has one there.
 func (c *checker) definitionOn(seed string, kind manifest.GroupKind, cluster string) (definition, bool) {
 	var found definition
@@ -60,10 +60,10 @@ func (d definition) judge(v versioned) *fault {
 		return nil
 	}
 	f := &fault{reason: v1alpha1.ReasonVersionNotServed, field: "apiVersion", refused: true, other: d.object.Source,
-		message: fmt.Sprintf("the CustomResourceDefinition of %s (%s) serves no version", v.GroupKind, d.object.Source),
+		message: fmt.Sprintf("the %s of %s (%s) serves no version", d.object.ID.Kind, v.GroupKind, d.object.Source),
 		next:    "Let it serve " + v.version + "."}
 	if len(d.versions) > 0 {
-		f.message = fmt.Sprintf("the CustomResourceDefinition of %s (%s) does not serve version %s, but %s", v.GroupKind, d.object.Source, v.version, strings.Join(d.versions, ", "))
+		f.message = fmt.Sprintf("the %s of %s (%s) does not serve version %s, but %s", d.object.ID.Kind, v.GroupKind, d.object.Source, v.version, strings.Join(d.versions, ", "))
 		f.next = fmt.Sprintf("Write apiVersion: %s, whose fields may differ.", apiVersion(v.Group, slices.MaxFunc(d.versions, manifest.CompareVersions)))
 	}
 	return f

@@ -27,7 +27,7 @@ type Result struct {
 // duplicate objects. The error is of type Problems; the result then has the objects without a
 // problem.
 //
-// There are three steps: drop, collect the scopes that CustomResourceDefinitions among the objects
+// There are three steps: drop, collect the scopes that definitions among the objects
 // give their kinds, and give each object the namespace that its scope requires. Dropped objects
 // define nothing: their scopes do not count. Duplicates are found last, since two objects may
 // differ in nothing but a namespace that one of them leaves out.
@@ -41,8 +41,8 @@ func Complete(objects []Object, opts Options) (Result, error) {
 		c.warnOfOrder(kept, order)
 	}
 	for _, o := range kept {
-		if kind, scope, ok := DefinedScope(o); ok {
-			c.defined[kind] = scope
+		for _, d := range Defines(o) {
+			c.defined[d.Kind] = d.Scope
 		}
 	}
 	for _, o := range kept {

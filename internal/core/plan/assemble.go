@@ -424,7 +424,11 @@ func warningAt(p manifest.Problem) Warning {
 }
 
 func warningOf(f dependency.Finding) Warning {
-	return Warning{Reason: f.Reason, Object: f.Object.String(), Message: strings.TrimSpace(f.Message + ". " + f.Next)}
+	w := Warning{Reason: f.Reason, Object: f.Object.String(), Message: strings.TrimSpace(f.Message + ". " + f.Next)}
+	if f.Objects > 1 {
+		w.Object, w.Message = fmt.Sprintf("%d objects", f.Objects), strings.TrimSpace(fmt.Sprintf("%s; first: %s. %s", f.Message, f.Object, f.Next))
+	}
+	return w
 }
 
 // inputs returns the digest of what the plan is made from: all of it that is not rendered, and what

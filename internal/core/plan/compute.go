@@ -501,13 +501,22 @@ func (c *computation) warnedBefore(f dependency.Finding) bool {
 		return false
 	}
 	now := warningOf(f)
-	return slices.ContainsFunc(s.previous.Plan.Warnings, func(w Warning) bool { return w.Object == now.Object && w.Message == now.Message })
+	return slices.ContainsFunc(s.previous.Plan.Warnings, func(w Warning) bool {
+		if f.Objects > 0 { // it is about a cluster, whatever the number of objects
+			return w.Reason == f.Reason && strings.HasPrefix(w.Message, f.Message)
+		}
+		return w.Object == now.Object && w.Message == now.Message
+	})
 }
 
 // finding makes a problem of what the dependency rules found, at the object's place in its file.
 func (c *computation) finding(f dependency.Finding) manifest.Problem {
 	if o := c.seeds[f.Seed].object(f.Object); o != nil {
-		return manifest.Problem{Reason: f.Reason, Source: o.Source, Object: o.Title(), Field: f.Field, Seed: f.Seed, Cluster: f.Cluster, Message: f.Message, Next: f.Next}
+		p := manifest.Problem{Reason: f.Reason, Source: o.Source, Object: o.Title(), Field: f.Field, Seed: f.Seed, Cluster: f.Cluster, Message: f.Message, Next: f.Next}
+		if f.Objects > 1 {
+			p.Message, p.Object = fmt.Sprintf("%s; first: %s", p.Message, p.Object), fmt.Sprintf("%d objects", f.Objects)
+		}
+		return p
 	}
 	return manifest.OfSeed(f.Reason, f.Seed, fmt.Sprintf("%s: %s", f.Object, f.Message), f.Next)
 }
