@@ -299,7 +299,7 @@ func (c *planCommand) write(o *plan.Outcome) error {
 	if err != nil {
 		return err
 	}
-	for _, repo := range o.Files {
+	for _, repo := range plan.Flat(o.Files) {
 		for at, f := range repo {
 			files[at] = f.Data
 		}

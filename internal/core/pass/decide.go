@@ -312,7 +312,7 @@ func (d *decider) choose(name string, outcome *plan.Outcome) *Seed {
 	case s.previous != nil && s.previous.Err != nil:
 		s.fail(s.previous.Err)
 	case outcome != nil:
-		s.Plan, s.files, s.Broken = outcome.Plan, outcome.Files, outcome.Broken
+		s.Plan, s.files, s.Broken = outcome.Plan, plan.Flat(outcome.Files), outcome.Broken
 		s.fail(outcome.Err)
 	case s.previous != nil && s.previous.Plan != nil:
 		d.chooseRemoval(s)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/placement"
 	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
@@ -24,6 +26,10 @@ type assembly struct {
 	files map[string]map[string]File
 	// ids are those of contents, by what they hold.
 	ids map[string]string
+	// tierFiles are what tiers hold, by the contents that they are made of. Most clusters of a fleet
+	// have equal tiers, for which all of it is computed once.
+	tierFiles map[string]*tierFiles
+	numbers   map[*placement.Content]uint32
 	// reconcilers are the reconciler objects that must be rendered.
 	reconcilers []reconciler
 }
@@ -44,7 +50,7 @@ type tierVertices struct {
 // comes out equal in spite of that, the one before stays, so a change of a comment or of a
 // file's position makes no new plan for people to review.
 func (c *computation) assemble(s *seedState) (*Outcome, error) {
-	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, ids: map[string]string{}}
+	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, ids: map[string]string{}, tierFiles: map[string]*tierFiles{}, numbers: map[*placement.Content]uint32{}}
 	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Version: Current, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Path, Generation: 1, Variants: s.variants}
 	if s.previous != nil && s.previous.Plan != nil {
 		a.plan.Generation = s.previous.Plan.Generation + 1
@@ -95,20 +101,20 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 // tierVertices groups the seed's vertices by cluster and ordinal, in that order. Tiers on clusters
 // whose documents cannot be used are those of the plan before.
 func (a *assembly) tierVertices() []tierVertices {
-	index := map[layout.Tier]int{}
+	index := map[Reference]int{}
 	var tiers []tierVertices
 	first, end := a.graph.Of(a.seed.Name)
 	for i := first; i < end; i++ {
-		v := a.graph.Vertex(i)
-		if a.broken[v.Cluster] != "" {
+		cluster := a.graph.Cluster(i)
+		if a.broken[cluster] != "" {
 			continue
 		}
-		key := layout.Tier{Seed: v.Seed, Cluster: v.Cluster, Ordinal: a.tiering.Ordinal[i]}
+		key := Reference{Cluster: cluster, Ordinal: a.tiering.Ordinal[i]}
 		at, ok := index[key]
 		if !ok {
 			at = len(tiers)
 			index[key] = at
-			tiers = append(tiers, tierVertices{cluster: v.Cluster, ordinal: key.Ordinal})
+			tiers = append(tiers, tierVertices{cluster: cluster, ordinal: key.Ordinal})
 		}
 		tiers[at].vertices = append(tiers[at].vertices, i)
 	}
@@ -129,10 +135,12 @@ func (a *assembly) tierVertices() []tierVertices {
 // known, so nothing of it can be rendered anew.
 func (a *assembly) keepTier(tv tierVertices) error {
 	t, objects := *tv.was, tv.of.Objects(tv.was)
+	files := map[string]File{}
 	for _, o := range objects {
-		if err := a.put(t.Repo, t.FilePath(o), File{Hash: o.Hash}); err != nil {
-			return err
-		}
+		files[o.File] = File{Hash: o.Hash}
+	}
+	if err := a.put(t.Repo, t.Dir(), File{Hash: t.DirHash(), Dir: true, Files: files}); err != nil {
+		return err
 	}
 	t.Leaving, t.Contents = nil, a.contentsID(t.DirHash(), objects)
 	a.plan.Tiers = append(a.plan.Tiers, t)
@@ -164,12 +172,15 @@ func (a *assembly) addTier(tv tierVertices) error {
 	if err != nil {
 		return err
 	}
-	objects, err := a.addObjects(&t, tv)
+	files, err := a.filesOf(tv)
 	if err != nil {
 		return err
 	}
-	for _, i := range tv.vertices {
-		id := a.graph.Object(i)
+	t.setHash(ModeTree, files.hash)
+	if err := a.put(t.Repo, t.Dir(), File{Hash: files.hash, Dir: true, Files: files.files}); err != nil {
+		return err
+	}
+	for _, id := range files.named {
 		if cl, ok := a.inventory.Clusters[id.Name]; ok && cl.CreatedBy != nil && cl.CreatedBy.Seed == a.seed.Name && cl.CreatedBy.Object == id && cl.CreatedBy.On == tv.cluster {
 			t.Creates = append(t.Creates, Creates{cl.Name, id, kubeConfigOf(cl), cl.Declared != a.contents.On(id, tv.cluster).Object.Source})
 		}
@@ -180,7 +191,10 @@ func (a *assembly) addTier(tv tierVertices) error {
 	} else {
 		err = a.keepReconciler(&t, tv)
 	}
-	t.Contents = a.contentsID(t.DirHash(), objects)
+	if files.contents == "" {
+		files.contents = a.contentsID(files.hash, files.objects)
+	}
+	t.Contents = files.contents
 	a.plan.Tiers = append(a.plan.Tiers, t)
 	return err
 }
@@ -215,6 +229,9 @@ func (a *assembly) newTier(tv tierVertices) (Tier, error) {
 // checkNotMoved refuses to move planted tiers to another repository, path or reconciler object: the
 // reconciler that has them now would delete their objects, possibly after the new one applied them.
 func (a *assembly) checkNotMoved(tv tierVertices, t Tier) error {
+	if len(a.planted) == 0 {
+		return nil
+	}
 	for _, i := range tv.vertices {
 		was, planted := a.planted[a.graph.Vertex(i)]
 		if !planted {
@@ -231,15 +248,58 @@ func (a *assembly) checkNotMoved(tv tierVertices, t Tier) error {
 	return nil
 }
 
-// addObjects puts the tier's objects into the plan's tree.
-func (a *assembly) addObjects(t *Tier, tv tierVertices) ([]Object, error) {
+// tierFiles is what equal tiers hold.
+type tierFiles struct {
+	objects []Object
+	// files are those of objects by name, and hash is the Git tree id of them.
+	files map[string]File
+	hash  layout.Hash
+	// named are the objects with the name of a cluster: they may create it.
+	named []manifest.ID
+	// contents is the id of the objects in the plan, once they have one.
+	contents string
+}
+
+// filesOf returns what a tier holds.
+func (a *assembly) filesOf(tv tierVertices) (*tierFiles, error) {
+	key, shared := a.contentsKey(tv)
+	if known := a.tierFiles[string(key)]; shared && known != nil {
+		return known, nil
+	}
+	f, err := a.newTierFiles(tv)
+	if shared && err == nil {
+		a.tierFiles[string(key)] = f
+	}
+	return f, err
+}
+
+// contentsKey has the number of the content of each object of a tier: tiers with the same ones are
+// equal. It is false of a tier with an object that leaves, whose content is that of its own cluster.
+func (a *assembly) contentsKey(tv tierVertices) (key []byte, shared bool) {
+	key = make([]byte, 0, 4*len(tv.vertices))
+	for _, i := range tv.vertices {
+		content := a.contents.On(a.graph.Object(i), tv.cluster)
+		if content == nil || len(a.leaves) > 0 && a.leaves[a.graph.Vertex(i)] {
+			return nil, false
+		}
+		number, known := a.numbers[content]
+		if !known {
+			number = uint32(len(a.numbers)) //nolint:gosec // far below the limit
+			a.numbers[content] = number
+		}
+		key = binary.LittleEndian.AppendUint32(key, number)
+	}
+	return key, true
+}
+
+func (a *assembly) newTierFiles(tv tierVertices) (*tierFiles, error) {
 	ids := make([]manifest.ID, len(tv.vertices))
 	for n, i := range tv.vertices {
 		ids[n] = a.graph.Object(i)
 	}
 	names := fileNames(ids)
 	hashes := map[string]layout.Hash{}
-	objects := make([]Object, 0, len(ids))
+	out := &tierFiles{objects: make([]Object, 0, len(ids)), files: map[string]File{}}
 	for n, i := range tv.vertices {
 		o := Object{ID: ids[n], File: names[ids[n]]}
 		file, err := a.file(a.graph.Vertex(i), &o)
@@ -247,14 +307,14 @@ func (a *assembly) addObjects(t *Tier, tv tierVertices) ([]Object, error) {
 			return nil, err
 		}
 		o.Hash = file.Hash
-		hashes[o.File] = file.Hash
-		if err := a.put(t.Repo, t.FilePath(o), file); err != nil {
-			return nil, err
+		hashes[o.File], out.files[o.File] = file.Hash, file
+		out.objects = append(out.objects, o)
+		if _, named := a.inventory.Clusters[o.ID.Name]; named {
+			out.named = append(out.named, o.ID)
 		}
-		objects = append(objects, o)
 	}
-	t.setHash(ModeTree, githash.Tree(hashes))
-	return objects, nil
+	out.hash = githash.Tree(hashes)
+	return out, nil
 }
 
 // file returns the content of one object: of the seed, or as it was planted.
@@ -278,7 +338,7 @@ func (a *assembly) file(v dependency.Vertex, o *Object) (File, error) {
 	return File{Hash: was.object.Hash}, nil
 }
 
-// put adds a file to the plan's tree. Two tiers may not claim one path, as when a
+// put adds a file or directory to the plan's tree. Two tiers may not claim one path, as when a
 // cluster was renamed and kept its root path.
 func (a *assembly) put(repo, at string, f File) error {
 	if a.files[repo] == nil {
@@ -321,13 +381,14 @@ func (a *assembly) prerequisites(tv tierVertices) []Prerequisite {
 	}
 	found := map[target]*Prerequisite{}
 	more := map[target]int{}
+	first, end := a.graph.Of(a.seed.Name)
 	for _, i := range tv.vertices {
 		for _, e := range a.graph.Waits(i) {
-			to := a.graph.Vertex(e.To)
-			key := target{to.Seed, to.Cluster, a.tiering.Ordinal[e.To]}
-			if key == (target{a.seed.Name, tv.cluster, tv.ordinal}) {
+			if first <= e.To && e.To < end && a.tiering.Ordinal[e.To] == tv.ordinal && a.graph.Cluster(e.To) == tv.cluster {
 				continue
 			}
+			to := a.graph.Vertex(e.To)
+			key := target{to.Seed, to.Cluster, a.tiering.Ordinal[e.To]}
 			p, seen := found[key]
 			if seen {
 				more[key]++
@@ -387,6 +448,10 @@ func (a *assembly) addDependencies() {
 			a.plan.Dependencies = append(a.plan.Dependencies, d)
 		}
 		clusters := &a.plan.Dependencies[at].From.Clusters
+		if n := len(*clusters); n == 0 || (*clusters)[n-1] < from.Cluster { // as edges come
+			*clusters = append(*clusters, from.Cluster)
+			return
+		}
 		if at, there := slices.BinarySearch(*clusters, from.Cluster); !there {
 			*clusters = slices.Insert(*clusters, at, from.Cluster)
 		}

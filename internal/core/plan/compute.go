@@ -33,8 +33,8 @@ func (in Input) identity() Identity { return Identity{in.Owner, in.Origin} }
 type Outcome struct {
 	// Plan is nil when there is an error and no earlier plan.
 	Plan *Plan
-	// Files of the plan's tree that land, by repository and path; nil when every
-	// repository has the plan already.
+	// Files of the plan's tree that land, by repository and path, those of a tier below its
+	// directory (see Flat); nil when every repository has the plan already.
 	Files map[string]map[string]File
 	// Kept reports whether the earlier plan stays in force.
 	Kept bool

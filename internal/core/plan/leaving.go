@@ -22,6 +22,9 @@ import (
 // nothing else fails, since a seed that fails may be such a creator's.
 func (c *computation) findLeaving() {
 	for _, s := range c.alive() {
+		if len(s.planted) == 0 {
+			continue
+		}
 		now := map[dependency.Vertex]bool{}
 		for _, p := range s.placements {
 			for _, cluster := range p.Clusters {

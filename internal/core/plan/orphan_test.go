@@ -79,7 +79,7 @@ func TestTheFilesOfAPlanAreThoseThatLand(t *testing.T) {
 			t.Errorf("a removal has the files %v", files)
 		}
 	}
-	want := compute(t, fleetOf(1, 2))["web"].Files
+	want := plan.Flat(compute(t, fleetOf(1, 2))["web"].Files)
 	for _, files := range want {
 		for at, f := range files {
 			files[at] = plan.File{Hash: f.Hash}

@@ -27,6 +27,7 @@ package plan
 import (
 	"cmp"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -255,13 +256,35 @@ func (w Warning) Problem() manifest.Problem {
 	return manifest.Problem{Reason: w.Reason, Source: manifest.ParseSource(w.From), Object: w.Object, Message: w.Message}
 }
 
-// File is one file of a plan's tree.
+// File is one file of a plan's tree, or a directory.
 type File struct {
 	// Data is nil for a file that is taken unchanged from the plan or base.
 	Data []byte
 	Hash layout.Hash
-	// Dir reports whether it is a directory, taken over whole.
+	// Dir reports whether it is a directory, taken over whole unless it has Files.
 	Dir bool
+	// Files are those of a directory by name; equal tiers share them.
+	Files map[string]File `json:",omitempty"`
+}
+
+// Flat returns files with each file of a directory by its own path; nil of nil.
+func Flat(files map[string]map[string]File) map[string]map[string]File {
+	if files == nil {
+		return nil
+	}
+	out := make(map[string]map[string]File, len(files))
+	for repo, below := range files {
+		out[repo] = make(map[string]File, len(below))
+		for at, f := range below {
+			if f.Files == nil {
+				out[repo][at] = f
+			}
+			for name, one := range f.Files {
+				out[repo][path.Join(at, name)] = one
+			}
+		}
+	}
+	return out
 }
 
 // Name names the tier of this plan.

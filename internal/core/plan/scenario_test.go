@@ -124,8 +124,8 @@ func show(t *testing.T, into map[string]string, prefix string, o *plan.Outcome) 
 	for name, data := range own {
 		into[prefix+name] = string(data)
 	}
-	for _, repo := range slices.Sorted(maps.Keys(o.Files)) {
-		for p, f := range o.Files[repo] {
+	for repo, files := range plan.Flat(o.Files) {
+		for p, f := range files {
 			into[prefix+repo+"/"+p] = string(f.Data)
 		}
 	}
@@ -285,7 +285,7 @@ func (s *story) keep(t *testing.T, name string, o *plan.Outcome) {
 		return
 	}
 	tree := files{}
-	for repo, below := range o.Files {
+	for repo, below := range plan.Flat(o.Files) {
 		for p, f := range below {
 			if f.Data != nil {
 				s.blobs[f.Hash] = string(f.Data)

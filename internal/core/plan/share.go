@@ -24,16 +24,20 @@ type claim struct {
 // object would overwrite each other for ever, and the one that goes first would delete it from
 // under the other.
 func (c *computation) share() {
+	contested := c.contested()
 	wanted := map[claim][]*seedState{}
 	for _, s := range c.alive() {
 		for _, p := range s.placements {
+			if !contested[p.Object] {
+				continue
+			}
 			for _, cluster := range p.Clusters {
 				key := claim{p.Object, cluster}
 				wanted[key] = append(wanted[key], s)
 			}
 		}
 	}
-	planted := c.plantedClaims()
+	planted := c.plantedClaims(contested)
 	for _, key := range sortedClaims(wanted) {
 		seeds := wanted[key]
 		if len(seeds) > 1 {
@@ -41,6 +45,29 @@ func (c *computation) share() {
 		}
 		c.holdWhilePlanted(key, seeds, planted[key])
 	}
+}
+
+// contested returns the objects that several seeds want or have planted, on any cluster. All others
+// need no claims.
+func (c *computation) contested() map[manifest.ID]bool {
+	out, by := map[manifest.ID]bool{}, map[manifest.ID]string{}
+	add := func(id manifest.ID, seed string) {
+		if other, known := by[id]; known && other != seed {
+			out[id] = true
+		}
+		by[id] = seed
+	}
+	for _, s := range c.alive() {
+		for _, p := range s.placements {
+			add(p.Object, s.seed.Name)
+		}
+	}
+	for name := range c.in.Previous {
+		for v := range c.plantedOf(name) {
+			add(v.Object, name)
+		}
+	}
+	return out
 }
 
 // sortedClaims returns the claims in order: which error is reported first must not depend on a map.
@@ -185,13 +212,15 @@ func (c *computation) findHeirs() {
 	}
 }
 
-// plantedClaims returns which seeds have an object planted on a cluster, in order.
-func (c *computation) plantedClaims() map[claim][]string {
+// plantedClaims returns which seeds have one of some objects planted on a cluster, in order.
+func (c *computation) plantedClaims(of map[manifest.ID]bool) map[claim][]string {
 	planted := map[claim][]string{}
 	for _, name := range sortedKeys(c.in.Previous) {
 		for v := range c.plantedOf(name) {
-			key := claim{v.Object, v.Cluster}
-			planted[key] = append(planted[key], name)
+			if of[v.Object] {
+				key := claim{v.Object, v.Cluster}
+				planted[key] = append(planted[key], name)
+			}
 		}
 	}
 	return planted

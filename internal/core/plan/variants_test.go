@@ -93,7 +93,7 @@ func TestAVariantOfAnotherNameIsTheSamePlan(t *testing.T) {
 // contentsIn counts the objects' contents that an outcome keeps in memory, and their bytes.
 func contentsIn(o *plan.Outcome) (count, size int) {
 	seen := map[*byte]bool{}
-	for _, files := range o.Files {
+	for _, files := range plan.Flat(o.Files) {
 		for at, f := range files {
 			if strings.HasPrefix(at, "planted/") && !seen[&f.Data[0]] {
 				seen[&f.Data[0]] = true
