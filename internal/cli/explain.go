@@ -30,7 +30,8 @@ func newExplain() *cobra.Command {
 		Use:   "explain OBJECT",
 		Short: "Explain where an object goes and why, and what it waits for",
 		Long: `Explain says of one object on which clusters it is placed and by which rule, which tier
-it is in, the chain of what must be ready before it, and what it waits for now, as 'furrow run' reported it
+it is in, the longest chain of what must be ready before it (each step with its tier, how far that is,
+and the rule and field by which it waits for the step before), and what it waits for now, as 'furrow run' reported it
 last. Of what no run has planned yet it says so, and of an object that is being removed, from where.
 
 OBJECT is group/Kind/namespace/name, or any end of it that is unambiguous, such as
@@ -79,9 +80,12 @@ type explanation struct {
 	Tiers    []objectTier `json:"tiers"`
 	Waits    []objectWait `json:"dependencies,omitempty"`
 	Needed   []objectWait `json:"dependents,omitempty"`
-	Chain    []string     `json:"chain,omitempty"`
+	// Chains has one for each cluster.
+	Chains []objectChain `json:"chains,omitempty"`
 
 	plan *plan.Plan
+	// plans are those of all seeds.
+	plans map[string]*plan.Plan
 	// reported is what was reported last; without a state where nothing was, and noStatus says so then.
 	reported *statusView
 	noStatus string
@@ -110,8 +114,15 @@ type objectTier struct {
 // why.
 type objectWait struct {
 	Object string `json:"object"`
-	Rule   string `json:"rule"`
-	Why    string `json:"why"`
+	// Seed is set where the other object is another seed's, and Cluster where it is on one
+	// cluster whichever the object is on.
+	Seed    string `json:"seed,omitempty"`
+	Cluster string `json:"cluster,omitempty"`
+	Rule    string `json:"rule"`
+	Field   string `json:"field,omitempty"`
+	Why     string `json:"why"`
+
+	id manifest.ID
 }
 
 // wanted is what to explain: an object by its id or the end of it, and optionally its seed.
@@ -129,7 +140,7 @@ func explainIn(ctx context.Context, s *controlplane.Session, want wanted, report
 	if err != nil {
 		return nil, err
 	}
-	e := &explanation{Object: id, Seed: p.Seed, plan: p}
+	e := &explanation{Object: id, Seed: p.Seed, plan: p, plans: report.Plans}
 	if e.reported, err = reported(p.Seed); manifest.ReasonOf(err) == v1alpha1.ReasonNoStatus {
 		e.reported, e.noStatus = &statusView{}, err.Error()
 	} else if err != nil {
@@ -165,15 +176,34 @@ func (e *explanation) describe(inForce *plan.Plan) {
 	if len(e.Clusters) == 0 {
 		return // nothing waits for an object that only leaves, nor does it
 	}
-	for _, d := range p.Dependencies {
-		switch {
-		case d.From.Object.String() == id:
-			e.Waits = append(e.Waits, objectWait{d.To.Object.String(), d.Rule, d.Why})
-		case d.To.Object.String() == id && d.To.Seed == "":
-			e.Needed = append(e.Needed, objectWait{d.From.Object.String(), d.Rule, d.Why})
+	object, err := manifest.ParseID(id)
+	if err != nil {
+		return // the plan on a branch was edited
+	}
+	e.dependencies(object)
+	e.chains(object, inForce)
+}
+
+// dependencies fills in what the object waits for, and what waits for it, of all seeds.
+func (e *explanation) dependencies(object manifest.ID) {
+	for _, name := range slices.Sorted(maps.Keys(e.plans)) {
+		p := e.plans[name]
+		if p == nil {
+			continue
+		}
+		for _, d := range p.Dependencies {
+			switch {
+			case name == e.Seed && d.From.Object == object:
+				e.Waits = append(e.Waits, objectWait{d.To.Object.String(), d.To.Seed, d.To.Cluster, d.Rule, d.Field, d.Why, d.To.Object})
+			case d.To.Object == object && cmp.Or(d.To.Seed, name) == e.Seed:
+				other := objectWait{Object: d.From.Object.String(), Rule: d.Rule, Field: d.Field, Why: d.Why, id: d.From.Object}
+				if name != e.Seed {
+					other.Seed = name
+				}
+				e.Needed = append(e.Needed, other)
+			}
 		}
 	}
-	e.Chain = chain(p, id)
 }
 
 // leavingObjects returns what leaves with a tier, now or once all else is released.
@@ -235,37 +265,6 @@ func notFound(report *engine.Report, want wanted) error {
 		}
 	}
 	return manifest.Problem{Reason: v1alpha1.ReasonUnknownObject, Message: message}
-}
-
-// chain returns the longest chain of dependencies that ends at the object, first things first. Of
-// several the first in the plan's order.
-//
-// Each object's chain is computed once (known), so the cost is linear in the dependencies; walking
-// all paths would be exponential in a plan of layers that each wait for all of the layer below.
-// While an object's chain is computed it counts as the object alone: objects of one plan form no
-// cycle, and this ends also where a plan on a branch was edited so that they do.
-func chain(p *plan.Plan, id string) []string {
-	waits := map[string][]string{}
-	for _, d := range p.Dependencies {
-		waits[d.From.Object.String()] = append(waits[d.From.Object.String()], d.To.Object.String())
-	}
-	known := map[string][]string{}
-	var longest func(string) []string
-	longest = func(at string) []string {
-		if c, ok := known[at]; ok {
-			return c
-		}
-		known[at] = []string{at}
-		var best []string
-		for _, to := range waits[at] {
-			if c := longest(to); len(c) > len(best) {
-				best = c
-			}
-		}
-		known[at] = append(slices.Clone(best), at)
-		return known[at]
-	}
-	return longest(id)
 }
 
 // tiers fills in the tiers that have the object, and how far they are.
@@ -338,7 +337,7 @@ func explanationTable(w io.Writer, e *explanation, whole bool) {
 		of += ", from " + e.From
 	}
 	paragraph(w, "    ", of)
-	var where, differs, waits, needed []string
+	var where, differs []string
 	if len(e.Clusters) > 0 {
 		where = append(where, "on "+on(e.Clusters), fmt.Sprintf("because %s (rule %s)", e.Why, e.Rule))
 	}
@@ -355,21 +354,44 @@ func explanationTable(w io.Writer, e *explanation, whole bool) {
 		differs = append(differs, fmt.Sprintf("on %s, from %s", contentOn(plan.ContentOn{Clusters: c.Clusters, Variants: c.Variants}, all), c.From))
 	}
 	part(w, "Differs by cluster", differs)
-	for _, d := range e.Waits {
-		waits = append(waits, fmt.Sprintf("%s (%s: %s)", d.Object, d.Rule, d.Why))
-	}
 	if len(e.Waits) == 0 && len(e.Clusters) > 0 {
-		waits = []string{"nothing"}
+		part(w, "Waits for", []string{"nothing"})
 	}
-	part(w, "Waits for", waits)
-	if len(e.Chain) > 1 {
-		part(w, "Chain", []string{strings.Join(e.Chain, "\n→ ")})
-	}
-	for _, d := range e.Needed {
-		needed = append(needed, fmt.Sprintf("%s (%s)", d.Object, d.Rule))
-	}
-	part(w, "Waited for by", needed)
+	e.part(w, "Waits for", e.Waits, whole, func(d objectWait) string { return d.name() + " (" + d.Rule + ": " + fieldAndWhy(d.Field, d.Why) + ")" })
+	e.showChains(w, all, whole)
+	e.part(w, "Waited for by", e.Needed, whole, func(d objectWait) string { return d.name() + " (" + d.Rule + ")" })
 	e.now(w, all, whole)
+}
+
+// name names the other object for people.
+func (d objectWait) name() string {
+	name := d.Object
+	if d.Seed != "" {
+		name += " of seed " + d.Seed
+	}
+	if d.Cluster != "" {
+		name += " on " + d.Cluster
+	}
+	return name
+}
+
+// part writes dependencies below a heading: each on a line, or many by rule and kind unless whole.
+func (e *explanation) part(w io.Writer, title string, waits []objectWait, whole bool, text func(objectWait) string) {
+	if whole || len(waits) <= maxListed {
+		var lines []string
+		for _, d := range waits {
+			lines = append(lines, text(d))
+		}
+		part(w, title, lines)
+		return
+	}
+	objects := make([]placedObject, len(waits))
+	for i, d := range waits {
+		objects[i] = placedObject{d.id, d.Rule, fieldAndWhy(d.Field, d.Why)}
+	}
+	fmt.Fprintln(w)
+	heading(w, title+" "+plural(len(waits), "object"))
+	grouped(w, objects, newKindNames(objects))
 }
 
 // part writes a heading and lines below it, where there are any.

@@ -40,6 +40,14 @@ type fold struct {
 // for another one on its own cluster folds with its like on other clusters. The cost is linear in
 // the texts.
 func folded(all []string, texts []ofCluster, whole bool) []fold {
+	if whole {
+		return foldedFrom(len(texts)+1, all, texts)
+	}
+	return foldedFrom(minFold, all, texts)
+}
+
+// foldedFrom joins texts as folded does, where at least so many are equal.
+func foldedFrom(least int, all []string, texts []ofCluster) []fold {
 	groups := map[string][]int{}
 	keys := make([]string, len(texts))
 	for i, t := range texts {
@@ -52,7 +60,7 @@ func folded(all []string, texts []ofCluster, whole bool) []fold {
 		key := keys[i]
 		members := groups[key]
 		switch {
-		case whole || len(members) < minFold:
+		case len(members) < least:
 			out = append(out, fold{t.cluster, t.text, []int{i}})
 		case !done[key]:
 			done[key] = true

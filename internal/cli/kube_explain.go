@@ -28,8 +28,9 @@ func newKubeExplain(f *kubeFlags) *cobra.Command {
 		Use:   "explain OBJECT",
 		Short: "Explain where an object goes and why, and what it waits for",
 		Long: `Explain says of one object on which clusters it is placed and by which rule, which tier it is
-in, the chain of what must be ready before it, and what it waits for now, as the resources have it. Of
-what the controller has not planned yet it says so, and of an object that is being removed, from where.
+in, the longest chain of what must be ready before it (each step with its tier, how far that is, and
+the rule and field by which it waits for the step before), and what it waits for now, as the
+resources have it. Of what the controller has not planned yet it says so, and of an object that is being removed, from where.
 
 OBJECT is group/Kind/namespace/name, or any end of it that is unambiguous, such as
 Deployment/app/web or web. The core group is written "core".

@@ -18,7 +18,7 @@ func TestExplainFindsAnObjectByAnyEndOfItsID(t *testing.T) {
 		code int
 		want []string
 	}{
-		"the whole id":                     {[]string{"apps/Deployment/web/web"}, exitOK, []string{"of seed web, from seeds/web.yaml:10", "on east, west", "east tier 02: Blocked", "Chain\n  core/Namespace/web\n  → core/ConfigMap/web/settings\n  → apps/Deployment/web/web"}},
+		"the whole id":                     {[]string{"apps/Deployment/web/web"}, exitOK, []string{"of seed web, from seeds/web.yaml:10", "on east, west", "east tier 02: Blocked", "Chain\n  on east, west\n  1. core/Namespace/web, <cluster> tier 00: Proposed\n  2. core/ConfigMap/web/settings, <cluster> tier 01: Blocked\n     waits for 1 by rule namespace: metadata.namespace: web\n  3. apps/Deployment/web/web, <cluster> tier 02: Blocked\n     waits for 2 by rule declared: furrow.dev/depends-on: core/ConfigMap/web/settings\n"}},
 		"the end of it":                    {[]string{"ConfigMap/web/settings"}, exitOK, []string{"core/ConfigMap/web/settings\n", "Waited for by\n  apps/Deployment/web/web (declared)"}},
 		"what waits for nothing":           {[]string{"Namespace/web"}, exitOK, []string{"Waits for\n  nothing", "east tier 00: Proposed"}},
 		"an end that several objects have": {[]string{"settings"}, exitFailed, []string{`"settings" could be any of these`, "shop: core/ConfigMap/shop/settings", "web: core/ConfigMap/web/settings"}},

@@ -61,7 +61,12 @@ type planView struct {
 func newPlanView(p *plan.Plan, whole bool) *planView {
 	v := &planView{
 		plan: p, clusters: clustersOf(p), whole: whole, placements: map[manifest.ID][]plan.Placement{},
-		kinds: newKindNames(p), bodies: map[bodyKey]*tierBody{}, numbers: map[string]int{},
+		kinds: kindNames{}, bodies: map[bodyKey]*tierBody{}, numbers: map[string]int{},
+	}
+	for _, c := range p.Contents {
+		for _, o := range c.Objects {
+			v.kinds.add(o.ID.GroupKind())
+		}
 	}
 	for _, pl := range p.Placements {
 		v.placements[pl.Object] = append(v.placements[pl.Object], pl)
@@ -166,7 +171,7 @@ func (v *planView) tiers(w io.Writer) {
 		if v.whole || len(objects) <= maxListed {
 			v.list(w, objects)
 		} else {
-			v.group(w, objects)
+			grouped(w, objects, v.kinds)
 		}
 	}
 }
@@ -212,9 +217,9 @@ func (v *planView) list(w io.Writer, objects []placedObject) {
 	rows(w, lines)
 }
 
-// group shows objects by why and kind, with as many names of a kind as fit on its line. Kinds of one
+// grouped shows objects by why and kind, with as many names of a kind as fit on its line. Kinds of one
 // object each share a line.
-func (v *planView) group(w io.Writer, objects []placedObject) {
+func grouped(w io.Writer, objects []placedObject, names kindNames) {
 	for _, g := range byWhy(objects) {
 		paragraph(w, "    ", "  "+g.title())
 		kinds := map[manifest.GroupKind][]string{}
@@ -231,13 +236,13 @@ func (v *planView) group(w io.Writer, objects []placedObject) {
 		digits := len(fmt.Sprint(max(len(kinds[order[0]]), len(order)-single)))
 		indent := strings.Repeat(" ", len("    ")+digits+len(" "))
 		for _, k := range order[:single] {
-			line := fmt.Sprintf("    %*d %s: ", digits, len(kinds[k]), v.kinds.of(k))
+			line := fmt.Sprintf("    %*d %s: ", digits, len(kinds[k]), names.of(k))
 			fitted(w, indent, line, kinds[k])
 		}
 		if single < len(order) {
 			var others []string
 			for _, k := range order[single:] {
-				others = append(others, v.kinds.of(k)+"/"+kinds[k][0])
+				others = append(others, names.of(k)+"/"+kinds[k][0])
 			}
 			paragraph(w, indent, fmt.Sprintf("    %*d of one kind each: %s", digits, len(others), strings.Join(others, ", ")))
 		}
@@ -333,21 +338,23 @@ func someOf(names []string, room int) string {
 	return text
 }
 
-// kindNames are the kinds of a plan by their names alone, and with their group those that share a
+// kindNames are some kinds by their names alone, and with their group those that share a
 // name.
 type kindNames map[string]map[manifest.GroupKind]bool
 
-func newKindNames(p *plan.Plan) kindNames {
+func newKindNames(objects []placedObject) kindNames {
 	n := kindNames{}
-	for _, c := range p.Contents {
-		for _, o := range c.Objects {
-			if n[o.ID.Kind] == nil {
-				n[o.ID.Kind] = map[manifest.GroupKind]bool{}
-			}
-			n[o.ID.Kind][o.ID.GroupKind()] = true
-		}
+	for _, o := range objects {
+		n.add(o.id.GroupKind())
 	}
 	return n
+}
+
+func (n kindNames) add(k manifest.GroupKind) {
+	if n[k.Kind] == nil {
+		n[k.Kind] = map[manifest.GroupKind]bool{}
+	}
+	n[k.Kind][k] = true
 }
 
 func (n kindNames) of(k manifest.GroupKind) string {

@@ -128,7 +128,7 @@ func planOf(clusters int) *plan.Plan {
 
 // explainedIn is the explanation of the Deployment of planOf by a state, two minutes past noon.
 func explainedIn(st *state.State, p *plan.Plan, inForce *plan.Plan) *explanation {
-	e := &explanation{Object: "apps/Deployment/projectcontour/contour", Seed: "contour", plan: p, reported: &statusView{State: st, now: noon.Add(2 * time.Minute)}}
+	e := &explanation{Object: "apps/Deployment/projectcontour/contour", Seed: "contour", plan: p, plans: map[string]*plan.Plan{p.Seed: p}, reported: &statusView{State: st, now: noon.Add(2 * time.Minute)}}
 	e.describe(inForce)
 	return e
 }
