@@ -64,9 +64,11 @@ const (
 	ReasonInvalidPlacement           Reason = "InvalidPlacement"
 	ReasonConflictingPlacement       Reason = "ConflictingPlacement"
 	ReasonNoPlacement                Reason = "NoPlacement"
+	ReasonMixedNamespace             Reason = "MixedNamespace"
 	ReasonDuplicateCluster           Reason = "DuplicateCluster"
 	ReasonCreatorMissing             Reason = "CreatorMissing"
 	ReasonCreatorAmbiguous           Reason = "CreatorAmbiguous"
+	ReasonCreatorCycle               Reason = "CreatorCycle"
 	ReasonInvalidHub                 Reason = "InvalidHub"
 	ReasonUnknownClusterType         Reason = "UnknownClusterType"
 	ReasonUnknownTemplate            Reason = "UnknownTemplate"
@@ -325,9 +327,11 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonInvalidPlacement, "An annotation or field that says where an object goes is not valid.", "Correct it."},
 		{ReasonConflictingPlacement, "Several annotations say where one object goes.", "Keep one."},
 		{ReasonNoPlacement, "No placement rule matches the object.", "Set the annotation `furrow.dev/cluster`."},
+		{ReasonMixedNamespace, "A warning: nothing names a Secret, and its Namespace has objects on management and workload clusters, so it goes to both.", "Set the annotation `furrow.dev/role` or `furrow.dev/cluster`."},
 		{ReasonDuplicateCluster, "Two documents declare, or two objects create, the same cluster.", "Keep one, or rename one."},
 		{ReasonCreatorMissing, "A seed describes a cluster that no object of it creates.", "Add the creator, or declare the cluster outside the seed."},
 		{ReasonCreatorAmbiguous, "A creator is placed on several clusters; it goes to one management cluster.", "Name one in `furrow.dev/cluster`."},
+		{ReasonCreatorCycle, "What a creator needs to work is placed on the cluster that the creator makes, and not where the creator is.", "Place it on the creator's management cluster, or list what is installed there in `spec.provides` of that Cluster."},
 		{ReasonInvalidHub, "`spec.reconciledBy` forms a cycle, or names a cluster without its own reconciler.", "Remove it from the cluster whose own reconciler acts for the others."},
 		{ReasonUnknownClusterType, "The named cluster type is not declared.", "Declare the `ClusterType`, or correct the name."},
 		{ReasonUnknownTemplate, "The named template is not declared, or has another type.", "Declare the `Template`, or correct the name."},

@@ -133,7 +133,7 @@ func TestAClusterProvidesAKindUnderItsRegularPlurals(t *testing.T) {
 func TestRuleCluster(t *testing.T) {
 	runRuleCases(t, "cluster", map[string]ruleCase{
 		"everything on a cluster waits for its creator": {
-			tree: fleet + "-- seeds/web.yaml --\n" + capi + "---\n" + "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\n",
+			tree: fleet + "-- seeds/web.yaml --\n" + capi + "---\n" + "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default, annotations: {furrow.dev/role: Workload}}\n",
 			wantEdges: []string{
 				"core/ConfigMap/default/c on edge-1 waits for cluster.x-k8s.io/Cluster/default/edge-1 on mgmt (cluster: edge-1 is created by cluster.x-k8s.io/Cluster/default/edge-1)",
 			},

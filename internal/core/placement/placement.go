@@ -8,8 +8,9 @@
 //
 // AddImplied is first, so everything else can be placed on those clusters.
 //
-// Most rules answer from the object alone. Followers (a CRD, a Namespace, a Secret) go where other
-// objects go, so the placement of one object may ask for that of others; see placer.place.
+// Most rules answer from the object alone. Followers (a CRD, a Namespace, a Secret, the parts of an
+// operator) go where other objects go; resolve.go decides for all of a circle of followers at once,
+// so it makes no difference which of them is asked for first.
 //
 // Everything here is a pure function but AddImplied, which adds to the inventory that it is given.
 // Results do not depend on the order of the seed's documents. There is no default beyond the list:
@@ -45,11 +46,21 @@ type Rule struct {
 	match func(*placer, *manifest.Object) (decision, error)
 }
 
-// decision is a rule's answer; no clusters means that the rule does not match.
+// decision is a rule's answer: clusters, nodes whose clusters are the answer, or both. With neither
+// the rule does not match.
 type decision struct {
 	clusters []string
 	why      string
+	// follows are the nodes to follow, and format the why, with a verb for the object that is
+	// shown for them; or explain returns it, once they are placed.
+	follows []*node
+	format  string
+	explain func() string
+	// shown is the object that a why names for a group with clusters of its own.
+	shown manifest.ID
 }
+
+func (d decision) matches() bool { return len(d.clusters)+len(d.follows) > 0 }
 
 // Rules are asked in this order; the first that matches decides. What people wrote on the object
 // goes before what is known of its kind, that before what the objects around it suggest, and the
@@ -60,10 +71,12 @@ func Rules() []Rule {
 		namespaceAnnotation,
 		managementAPI,
 		namedCluster,
+		inComponent,
 		followResources,
 		followContent,
 		followReferences,
 		planterDefault,
+		followRest,
 		selected,
 	}
 }
@@ -72,21 +85,25 @@ func Rules() []Rule {
 // what is already placed. It is for one goroutine.
 type placer struct {
 	seed *catalog.Seed
-	// all are the variant's objects in order.
-	all       []*manifest.Object
+	// all are the variant's objects in order, each as a node.
+	all       []*node
 	inventory *catalog.Inventory
-	objects   map[manifest.ID]*manifest.Object
 	rules     []Rule
-	// placed holds the decisions made so far; an entry without clusters is being made.
-	placed map[manifest.ID]Placement
-	// content lists the objects in a namespace, resources those of a kind,
-	// namers those that name a Secret or ConfigMap.
-	content   map[string][]*manifest.Object
-	resources map[manifest.GroupKind][]*manifest.Object
-	namers    map[manifest.ID][]*manifest.Object
+	nodes     map[manifest.ID]*node
+	// content lists the objects in a namespace, resources those of a kind.
+	content   map[string][]*node
+	resources map[manifest.GroupKind][]*node
 	planter   bool
+	// namers are the objects that name another one, labelled the workloads whose Pods have a label;
+	// made when first asked for.
+	namers   map[manifest.ID][]*node
+	labelled map[podLabel][]*node
+	// rest has a node for what else is in each namespace; made when first asked for.
+	rest map[string]*node
+	// operators are the components of the variant; made when first asked for.
+	operators *operators
 	// refs maps an object to the management objects that refer to it; made when first asked for.
-	refs map[manifest.ID][]*manifest.Object
+	refs map[manifest.ID][]*node
 	// among are the workload clusters for which the answer counts; nil for all.
 	among []string
 	// roles and made are the clusters of each role and those that the seed
@@ -154,10 +171,10 @@ func addClustersOf(seed *catalog.Seed, inv *catalog.Inventory) manifest.Problems
 	added := map[manifest.ID]bool{} // variants may share a creator
 	for _, v := range seed.Variants {
 		s := newPlacer(seed, v.Objects, inv)
-		for _, o := range s.all {
-			if catalog.IsCreator(o.ID.GroupKind()) && !added[o.ID] {
+		for _, n := range s.all {
+			if o := n.object; catalog.IsCreator(o.ID.GroupKind()) && !added[o.ID] {
 				added[o.ID] = true
-				problems = appendProblem(problems, s.addCreated(inv, o))
+				problems = appendProblem(problems, s.addCreated(inv, n))
 				s.roles, s.made = nil, nil
 			}
 		}
@@ -182,8 +199,9 @@ func creates(seed *catalog.Seed, inv *catalog.Inventory, cluster string) bool {
 // addCreated adds the cluster that one creator creates, or marks a declared one as
 // created. What the seed's package does not say about the cluster comes from annotations of the
 // creator, and then from the cluster that it is placed on: its default type, and who reconciles it.
-func (s *placer) addCreated(inv *catalog.Inventory, creator *manifest.Object) error {
-	p, err := s.place(creator)
+func (s *placer) addCreated(inv *catalog.Inventory, n *node) error {
+	creator := n.object
+	p, err := s.place(n)
 	if err != nil {
 		return err
 	}
@@ -227,77 +245,31 @@ func inOrder(problems manifest.Problems) manifest.Problems {
 // go through all objects for each.
 func newPlacer(seed *catalog.Seed, objects []manifest.Object, inv *catalog.Inventory) *placer {
 	s := &placer{
-		seed: seed, all: sorted(objects), inventory: inv, rules: Rules(), objects: map[manifest.ID]*manifest.Object{}, placed: map[manifest.ID]Placement{},
-		content: map[string][]*manifest.Object{}, resources: map[manifest.GroupKind][]*manifest.Object{}, namers: map[manifest.ID][]*manifest.Object{},
+		seed: seed, all: sorted(objects), inventory: inv, rules: Rules(), nodes: make(map[manifest.ID]*node, len(objects)), rest: map[string]*node{},
+		content: map[string][]*node{}, resources: map[manifest.GroupKind][]*node{},
 	}
-	for _, o := range s.all {
-		s.objects[o.ID] = o
-		s.resources[o.ID.GroupKind()] = append(s.resources[o.ID.GroupKind()], o)
+	for _, n := range s.all {
+		o := n.object
+		s.nodes[o.ID] = n
+		s.resources[o.ID.GroupKind()] = append(s.resources[o.ID.GroupKind()], n)
 		if ns := o.ID.Namespace; ns != "" {
-			s.content[ns] = append(s.content[ns], o)
-		}
-		for _, named := range namedBy(o) {
-			s.namers[named] = append(s.namers[named], o)
+			s.content[ns] = append(s.content[ns], n)
 		}
 		s.planter = s.planter || isPlanter(o)
 	}
 	return s
 }
 
-// sorted returns pointers to the objects, by id. It does not copy them, nor change the slice.
-func sorted(objects []manifest.Object) []*manifest.Object {
-	list := make([]*manifest.Object, len(objects))
+// sorted returns nodes for the objects, by id. It does not copy them, nor change the slice.
+func sorted(objects []manifest.Object) []*node {
+	list := make([]*node, len(objects))
+	nodes := make([]node, len(objects))
 	for i := range objects {
-		list[i] = &objects[i]
+		nodes[i].object = &objects[i]
+		list[i] = &nodes[i]
 	}
-	slices.SortFunc(list, func(a, b *manifest.Object) int { return a.ID.Compare(b.ID) })
+	slices.SortFunc(list, func(a, b *node) int { return a.object.ID.Compare(b.object.ID) })
 	return list
-}
-
-// place asks the rules for an object, once. Followers ask for the placement of those that they
-// follow, in the same way, to any depth.
-//
-// A cycle is normal: a Namespace follows its content, and a Secret in it follows a Deployment that
-// may itself be placed by the Namespace's annotations. So an object that is being placed has an
-// entry without clusters, and whoever follows it meanwhile goes by the others, or by the next rule.
-// Errors are not kept, so each follower repeats the problem of what it follows; inOrder drops the
-// duplicates.
-func (s *placer) place(o *manifest.Object) (Placement, error) {
-	if p, done := s.placed[o.ID]; done {
-		return p, nil
-	}
-	s.placed[o.ID] = Placement{Object: o.ID}
-	for _, r := range s.rules {
-		d, err := r.match(s, o)
-		if err != nil {
-			delete(s.placed, o.ID)
-			return Placement{}, err
-		}
-		if len(d.clusters) == 0 {
-			continue
-		}
-		p := Placement{Object: o.ID, Clusters: union(d.clusters), Rule: r.Name, Why: d.why}
-		s.placed[o.ID] = p
-		return p, nil
-	}
-	return Placement{}, o.Problem(v1alpha1.ReasonNoPlacement, "no placement rule matches", "Set annotation "+v1alpha1.AnnotationCluster+".")
-}
-
-// follow returns the union of where others go. The why names the first of them that is placed; no
-// clusters means that there is nothing to follow.
-func (s *placer) follow(others []*manifest.Object, format string) (decision, error) {
-	var d decision
-	for _, other := range others {
-		p, err := s.place(other)
-		if err != nil {
-			return decision{}, err
-		}
-		if len(p.Clusters) > 0 && len(d.clusters) == 0 {
-			d.why = fmt.Sprintf(format, other.ID)
-		}
-		d.clusters = append(d.clusters, p.Clusters...)
-	}
-	return d, nil
 }
 
 // withRole returns the clusters of a role, in order; not to be changed.

@@ -17,7 +17,7 @@ import (
 func TestRulesAreAskedInTheirOrder(t *testing.T) {
 	want := []string{
 		"annotation", "namespace-annotation", "management-api", "named-cluster",
-		"follow-resources", "follow-content", "follow-references", "planter-default", "selected",
+		"component", "follow-resources", "follow-content", "follow-references", "planter-default", "follow-rest", "selected",
 	}
 	var got []string
 	for _, r := range Rules() {

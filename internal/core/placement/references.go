@@ -2,8 +2,10 @@ package placement
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -11,66 +13,222 @@ import (
 // ConfigMap. Where the field holds an object or a list of objects, Name is the key that has the
 // name.
 type referenceRow struct {
-	Field string `json:"field"`
-	Name  string `json:"name,omitempty"`
-	Kind  string `json:"kind"`
+	// Field is the name of the field, or Suffix how it ends: SecretRef is also secretRef.
+	Field  string `json:"field,omitempty"`
+	Suffix string `json:"suffix,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Kind   string `json:"kind"`
 }
 
 //go:embed references.yaml
 var referencesYAML []byte
 
-// referenceRows are the rows of references.yaml by the field that they are about.
-var referenceRows = func() map[string][]referenceRow {
+var referenceRows = mustRows[referenceRow]("references.yaml", referencesYAML)
+
+// fieldRows are the rows of references.yaml by the field that they are about; suffixRows are the
+// others.
+var fieldRows, suffixRows = func() (map[string][]referenceRow, []referenceRow) {
 	byField := map[string][]referenceRow{}
-	for _, row := range mustRows[referenceRow]("references.yaml", referencesYAML) {
+	var bySuffix []referenceRow
+	for _, row := range referenceRows {
+		if row.Suffix != "" {
+			bySuffix = append(bySuffix, row)
+			continue
+		}
 		byField[row.Field] = append(byField[row.Field], row)
 	}
-	return byField
+	return byField, bySuffix
 }()
 
-// namedBy lists the Secrets and ConfigMaps that an object names, in no order and with duplicates.
-// Fields are found by name wherever they are, which serves the kinds of all operators that use the
-// names of core types.
-func namedBy(o *manifest.Object) []manifest.ID {
-	var ids []manifest.ID
-	if o.ID.Group == "" && (o.ID.Kind == "Secret" || o.ID.Kind == "ConfigMap") {
-		return nil // their keys are free, and name nothing
-	}
-	walk(o.Body, func(field string, value any) {
-		for _, row := range referenceRows[field] {
-			for _, name := range row.names(value) {
-				id := manifest.ID{Kind: row.Kind, Namespace: o.ID.Namespace, Name: name}
-				if id != o.ID {
-					ids = append(ids, id)
-				}
-			}
-		}
-	})
-	return ids
+// holds reports whether a field ends in the row's suffix, as a word: at its start, or in camel case.
+func (r referenceRow) holds(field string) bool {
+	return strings.HasSuffix(field, r.Suffix) || len(field) == len(r.Suffix) && field[1:] == r.Suffix[1:] && strings.EqualFold(field[:1], r.Suffix[:1])
 }
 
-// names returns the names that a field refers to: its own text, that of the field Name in it, or,
-// if it is a list, those of its items.
-func (r referenceRow) names(value any) []string {
+// rowsOf returns the rows that are about a field.
+func rowsOf(field string) []referenceRow {
+	rows := fieldRows[field]
+	if !mayRefer(field) {
+		return rows
+	}
+	for _, row := range suffixRows {
+		if row.holds(field) {
+			rows = append(rows[:len(rows):len(rows)], row)
+		}
+	}
+	return rows
+}
+
+// mayRefer reports whether a field may end in one of the suffixes; most do not, and each is asked.
+func mayRefer(field string) bool {
+	return strings.HasSuffix(field, "Ref") || strings.HasSuffix(field, "Name")
+}
+
+// namedBy lists the objects that another one names and that only serve others, in no order and with
+// duplicates.
+// Fields are found by name and shape wherever they are, which serves the kinds of all operators
+// that write references as Kubernetes does.
+func namedBy(o *manifest.Object) []manifest.ID {
+	var ids []manifest.ID
+	if isData(o) {
+		return nil // their keys are free, and name nothing
+	}
+	add := func(kind, namespace, name string) {
+		if namespace == "" {
+			namespace = o.ID.Namespace
+		}
+		if id := (manifest.ID{Kind: kind, Namespace: namespace, Name: name}); id != o.ID && name != "" {
+			ids = append(ids, id)
+		}
+	}
+	walkFields(o, func(field string, value any) {
+		for _, row := range rowsOf(field) {
+			row.names(value, add)
+		}
+		namedByShape(value, add)
+	})
+	if o.ID.Group == rbacGroup && o.Map("roleRef") != nil {
+		ids = append(ids, roleOf(o))
+	}
+	return append(ids, namedByPods(o)...)
+}
+
+func isData(o *manifest.Object) bool {
+	return o.ID.GroupKind() == secretKind || o.ID.GroupKind() == configMapKind
+}
+
+// names passes on what a field refers to: its own text, that of the field Name in it, or, if it is
+// a list, those of its items.
+func (r referenceRow) names(value any, add func(kind, namespace, name string)) {
 	switch v := value.(type) {
 	case string:
 		if r.Name == "" {
-			return []string{v}
+			add(r.Kind, "", v)
 		}
 	case map[string]any:
 		if name, ok := v[r.Name].(string); ok && r.Name != "" {
-			return []string{name}
+			namespace, _ := v["namespace"].(string)
+			add(r.Kind, namespace, name)
 		}
 	case []any:
-		var names []string
 		for _, item := range v {
 			if m, ok := item.(map[string]any); ok {
-				names = append(names, r.names(m)...)
+				r.names(m, add)
 			}
 		}
-		return names
 	}
-	return nil
+}
+
+// namedByShape passes on the Secrets and ConfigMaps that a value refers to by kind and name,
+// whatever its field is called: {kind: Secret, name: …}, alone or in a list.
+func namedByShape(value any, add func(kind, namespace, name string)) {
+	items, ok := value.([]any)
+	if !ok {
+		items = []any{value}
+	}
+	for _, item := range items {
+		ref, _ := item.(map[string]any)
+		kind, _ := ref["kind"].(string)
+		name, _ := ref["name"].(string)
+		if kind != "Secret" && kind != "ConfigMap" || name == "" {
+			continue
+		}
+		if id := referenced(ref, ""); id.Group == "" {
+			add(kind, id.Namespace, name)
+		}
+	}
+}
+
+// namersOf returns the objects that name another one, in order.
+func (s *placer) namersOf(id manifest.ID) []*node {
+	if s.namers == nil {
+		s.namers = map[manifest.ID][]*node{}
+		for _, n := range s.all {
+			for _, named := range namedBy(n.object) {
+				s.namers[named] = append(s.namers[named], n)
+			}
+		}
+		s.nameSecrets()
+		for id, namers := range s.namers {
+			slices.SortFunc(namers, func(a, b *node) int { return a.object.ID.Compare(b.object.ID) })
+			s.namers[id] = slices.Compact(namers)
+		}
+	}
+	return s.namers[id]
+}
+
+// nameSecrets adds to the namers of each Secret the objects for management clusters that have its
+// name in any field: they name credentials in ways that no list of fields is complete for.
+func (s *placer) nameSecrets() {
+	names := map[string]map[string]manifest.ID{} // by namespace
+	for _, n := range s.resources[secretKind] {
+		id := n.object.ID
+		if names[id.Namespace] == nil {
+			names[id.Namespace] = map[string]manifest.ID{}
+		}
+		names[id.Namespace][id.Name] = id
+	}
+	for namespace, secrets := range names {
+		for _, n := range s.content[namespace] {
+			if isData(n.object) || !s.isForManagement(n.object) {
+				continue
+			}
+			walkFields(n.object, func(_ string, value any) {
+				forTexts(value, func(text string) {
+					if id, ok := secrets[text]; ok {
+						s.namers[id] = append(s.namers[id], n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// known returns the nodes of those objects that are in the variant.
+func (s *placer) known(ids []manifest.ID) []*node {
+	var nodes []*node
+	for _, id := range ids {
+		if n, ok := s.nodes[id]; ok {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// isForManagement reports whether an object goes to management clusters alone, as far as it says so
+// itself.
+func (s *placer) isForManagement(o *manifest.Object) bool {
+	if isManagement(o) || o.Labels()[labelClusterName] != "" {
+		return true
+	}
+	d, err := s.annotated(o)
+	return err == nil && len(d.clusters) > 0 && !slices.ContainsFunc(d.clusters, func(name string) bool {
+		return s.inventory.Clusters[name].Role != v1alpha1.RoleManagement
+	})
+}
+
+// forTexts passes on a text, or those in a list.
+func forTexts(value any, visit func(string)) {
+	switch v := value.(type) {
+	case string:
+		visit(v)
+	case []any:
+		for _, item := range v {
+			forTexts(item, visit)
+		}
+	}
+}
+
+// walkFields visits every field of an object in which it may refer to others, in no order.
+func walkFields(o *manifest.Object, visit func(field string, value any)) {
+	for field, value := range o.Body {
+		switch field {
+		case "apiVersion", "kind", "metadata", "status":
+			continue
+		}
+		visit(field, value)
+		walk(value, visit)
+	}
 }
 
 // walk visits every field of a body, in no order.
@@ -88,15 +246,15 @@ func walk(value any, visit func(field string, value any)) {
 	}
 }
 
-// referrers maps an object to the management objects that refer to it by a field that ends in Ref.
-// It is made once, since each object asks.
-func (s *placer) referrers() map[manifest.ID][]*manifest.Object {
+// referrers maps an object to the management objects that refer to it by kind and name. It is made
+// once, since each object asks.
+func (s *placer) referrers() map[manifest.ID][]*node {
 	if s.refs == nil {
-		s.refs = map[manifest.ID][]*manifest.Object{}
-		for _, o := range s.all {
-			if isManagement(o) {
-				for _, id := range References(o) {
-					s.refs[id] = append(s.refs[id], o)
+		s.refs = map[manifest.ID][]*node{}
+		for _, n := range s.all {
+			if isManagement(n.object) {
+				for _, id := range References(n.object) {
+					s.refs[id] = append(s.refs[id], n)
 				}
 			}
 		}
@@ -137,4 +295,28 @@ func referenced(ref map[string]any, namespace string) manifest.ID {
 		}
 	}
 	return id
+}
+
+// mappings returns the mappings of a list.
+func mappings(list any) []map[string]any {
+	items, _ := list.([]any)
+	var out []map[string]any
+	for _, item := range items {
+		if m, ok := item.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// texts returns the strings of a list.
+func texts(list any) []string {
+	items, _ := list.([]any)
+	var out []string
+	for _, item := range items {
+		if s, ok := item.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
 }

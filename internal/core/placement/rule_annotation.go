@@ -63,7 +63,7 @@ func (s *placer) byName(o *manifest.Object, value string) ([]string, error) {
 			broken = name // what is planted there stays
 			continue
 		}
-		if err := s.known(o, name); err != nil {
+		if err := s.checkKnown(o, name); err != nil {
 			return nil, err
 		}
 		clusters = append(clusters, name)
@@ -74,8 +74,8 @@ func (s *placer) byName(o *manifest.Object, value string) ([]string, error) {
 	return clusters, nil
 }
 
-// known returns an error unless there is a cluster of that name.
-func (s *placer) known(o *manifest.Object, name string) error {
+// checkKnown returns an error unless there is a cluster of that name.
+func (s *placer) checkKnown(o *manifest.Object, name string) error {
 	if _, ok := s.inventory.Clusters[name]; ok {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (s *placer) byPlanter(o *manifest.Object, value string) ([]string, error) {
 	if !ok {
 		return nil, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("annotation %s: %q is neither SELF nor namespace|name", annotationPlanter, value), "Correct the annotation.").WithField(annotationPlanter)
 	}
-	_, inSeed := s.objects[manifest.ID{Group: planterGroup, Kind: "Cluster", Namespace: namespace, Name: name}]
+	_, inSeed := s.nodes[manifest.ID{Group: planterGroup, Kind: "Cluster", Namespace: namespace, Name: name}]
 	if !inSeed {
 		return nil, o.Problem(v1alpha1.ReasonUnknownCluster, fmt.Sprintf("annotation %s: the seed has no Cluster %s in namespace %s", annotationPlanter, name, namespace), "Add it to the seed, or correct the annotation.").WithField(annotationPlanter).WithCluster(name)
 	}

@@ -1,6 +1,12 @@
 package placement
 
-import "github.com/furrow-dev/furrow/internal/core/manifest"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
 
 var followResources = Rule{
 	Name: "follow-resources",
@@ -10,7 +16,7 @@ var followResources = Rule{
 		if !ok {
 			return decision{}, nil
 		}
-		return s.follow(s.resources[kind], "it follows its resource %s")
+		return decision{follows: s.resources[kind], format: "it follows its resource %s"}, nil
 	},
 }
 
@@ -21,17 +27,85 @@ var followContent = Rule{
 		if o.ID.GroupKind() != (manifest.GroupKind{Kind: "Namespace"}) {
 			return decision{}, nil
 		}
-		return s.follow(s.content[o.ID.Name], "it follows its content, %s")
+		return decision{follows: s.content[o.ID.Name], format: "it follows its content, %s"}, nil
 	},
 }
 
 var followReferences = Rule{
 	Name: "follow-references",
-	Doc:  "A Secret or ConfigMap goes where the objects that name it go.",
+	Doc:  "A Secret, ConfigMap, ServiceAccount, role or PriorityClass goes where the objects that name it go, a binding where its ServiceAccounts go, a Service where what it selects goes.",
 	match: func(s *placer, o *manifest.Object) (decision, error) {
-		if o.ID.Group != "" || o.ID.Kind != "Secret" && o.ID.Kind != "ConfigMap" {
-			return decision{}, nil
+		switch o.ID.GroupKind() {
+		case secretKind, configMapKind, accountKind, roleKind, clusterRoleKind, priorityClassKind, runtimeClassKind:
+			if namers := s.namersOf(o.ID); len(namers) > 0 || o.ID.Group != rbacGroup {
+				return decision{follows: namers, format: "%s names it"}, nil
+			}
+			return decision{follows: s.granted(o), format: "it grants access to the resources of %s"}, nil
+		case bindingKind, clusterBindingKind:
+			return decision{follows: s.known(subjectsOf(o)), format: "it names %s"}, nil
+		case serviceKind:
+			return decision{follows: s.selectedBy(o), format: "it selects %s"}, nil
 		}
-		return s.follow(s.namers[o.ID], "%s names it")
+		return decision{}, nil
 	},
+}
+
+var followRest = Rule{
+	Name: "follow-rest",
+	Doc:  "A Secret, ConfigMap, role or other object that only serves others, and that nothing names, goes where the rest of its Namespace goes; without a Namespace where the rest of the seed goes.",
+	match: func(s *placer, o *manifest.Object) (decision, error) {
+		switch {
+		case !serves(o.ID.GroupKind()):
+			return decision{}, nil
+		case o.ID.Namespace != "":
+			return decision{follows: []*node{s.restOf(o.ID.Namespace)}, format: "nothing names it, and it is in one Namespace with %s"}, nil
+		}
+		return decision{follows: []*node{s.restOf("")}, format: "nothing names it, and it is in one seed with %s"}, nil
+	},
+}
+
+// servingKinds are the kinds of Kubernetes whose objects do nothing by themselves: they serve, or
+// limit, what else is in their Namespace or on their cluster.
+var servingKinds = []manifest.GroupKind{
+	secretKind, configMapKind, accountKind, roleKind, bindingKind, clusterRoleKind, clusterBindingKind, priorityClassKind, runtimeClassKind,
+	{Kind: "ResourceQuota"}, {Kind: "LimitRange"}, {Group: "networking.k8s.io", Kind: "NetworkPolicy"}, {Group: "policy", Kind: "PodDisruptionBudget"},
+}
+
+func serves(kind manifest.GroupKind) bool { return slices.Contains(servingKinds, kind) }
+
+// restOf returns the node that goes where all goes that is in a namespace, or without one in the
+// seed, and does not only serve others.
+func (s *placer) restOf(namespace string) *node {
+	if s.rest[namespace] == nil {
+		s.rest[namespace] = &node{decide: func() (decision, error) {
+			content := s.all
+			if namespace != "" {
+				content = s.content[namespace]
+			}
+			rest := slices.DeleteFunc(slices.Clone(content), func(n *node) bool { return serves(n.object.ID.GroupKind()) })
+			return decision{follows: rest, format: "%s is there"}, nil
+		}}
+	}
+	return s.rest[namespace]
+}
+
+// warnOfMixed warns of a Secret that nothing names and that goes to clusters of both roles, because
+// other objects of its Namespace do: credentials for one end up on the other.
+func (s *placer) warnOfMixed(o *manifest.Object, p Placement) (manifest.Problem, bool) {
+	if p.Rule != followRest.Name || o.ID.GroupKind() != secretKind {
+		return manifest.Problem{}, false
+	}
+	var manages, works string
+	for _, name := range p.Clusters {
+		if s.inventory.Clusters[name].Role == v1alpha1.RoleManagement {
+			manages = name
+		} else {
+			works = name
+		}
+	}
+	if manages == "" || works == "" {
+		return manifest.Problem{}, false
+	}
+	return o.Problem(v1alpha1.ReasonMixedNamespace, fmt.Sprintf("nothing names it, and other objects of its Namespace go to management cluster %s and to workload cluster %s, so it goes to both", manages, works),
+		"Set annotation "+v1alpha1.AnnotationRole+" or "+v1alpha1.AnnotationCluster+"."), true
 }

@@ -1,6 +1,12 @@
 package placement
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
 
 const (
 	sliceCRD = `
@@ -81,7 +87,7 @@ func TestRuleFollowReferences(t *testing.T) {
 		"a ConfigMap of the name of a Secret that is named is not": {
 			clusters: fleet, of: "core/ConfigMap/shop/cfg",
 			seed: []string{named("ConfigMap"), namer("mgmt", "{secretRef: {name: cfg}}")},
-			want: where{"edge-eu,edge-us", "selected"},
+			want: where{"mgmt", "follow-rest"},
 		},
 		"a name in another namespace is another object": {
 			clusters: fleet, of: "core/Secret/shop/cfg",
@@ -97,25 +103,25 @@ func TestRuleFollowReferences(t *testing.T) {
 }
 
 func TestEveryRowOfTheReferenceTableIsReached(t *testing.T) {
-	for field, rows := range referenceRows {
-		for _, row := range rows {
-			value, list := any("cfg"), any([]any{"cfg"})
-			if row.Name != "" {
-				value = map[string]any{row.Name: "cfg"}
-				list = []any{value}
+	for _, row := range referenceRows {
+		fields := []string{row.Field}
+		if row.Suffix != "" {
+			fields = []string{"my" + row.Suffix, strings.ToLower(row.Suffix[:1]) + row.Suffix[1:]}
+			if mayRefer("my"+row.Suffix) != true {
+				t.Errorf("no field is asked about the suffix %s", row.Suffix)
 			}
-			for form, v := range map[string]any{"alone": value, "in a list": list} {
-				if row.Name == "" && form == "in a list" {
-					continue
-				}
+		}
+		forms := map[string]any{"alone": "cfg"}
+		if row.Name != "" {
+			one := map[string]any{row.Name: "cfg"}
+			forms = map[string]any{"alone": one, "in a list": []any{one}}
+		}
+		for _, field := range fields {
+			for form, v := range forms {
 				o := seedOf(t, "apiVersion: example.com/v1\nkind: Slice\nmetadata: {name: a, namespace: shop}\n").Objects()[0]
 				o.Body = map[string]any{"spec": map[string]any{field: v}}
-				found := false
-				for _, id := range namedBy(&o) {
-					found = found || id.String() == "core/"+row.Kind+"/shop/cfg"
-				}
-				if !found {
-					t.Errorf("%s of a %s, %s, is not seen", field, row.Kind, form)
+				if !slices.Contains(namedBy(&o), manifest.ID{Kind: row.Kind, Namespace: "shop", Name: "cfg"}) {
+					t.Errorf("%s of a %s, %s, is not found", field, row.Kind, form)
 				}
 			}
 		}

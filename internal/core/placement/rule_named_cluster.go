@@ -17,29 +17,26 @@ var namedCluster = Rule{
 	match: func(s *placer, o *manifest.Object) (decision, error) {
 		if name := o.Labels()[labelClusterName]; name != "" {
 			if c, ok := s.inventory.Clusters[name]; ok && c.CreatedBy != nil {
-				return decision{[]string{c.CreatedBy.On}, fmt.Sprintf("label %s: %s", labelClusterName, name)}, nil
+				return decision{clusters: []string{c.CreatedBy.On}, why: fmt.Sprintf("label %s: %s", labelClusterName, name)}, nil
 			}
 			if why := s.inventory.Broken(name); why != "" {
 				return decision{}, o.Problem(v1alpha1.ReasonBrokenDocument, fmt.Sprintf("label %s: %s: %s", labelClusterName, name, why), "Correct that document.").WithField(labelClusterName).WithCluster(name)
 			}
 			on, err := s.management(o)
-			return decision{[]string{on}, fmt.Sprintf("label %s: %s", labelClusterName, name)}, err
+			return decision{clusters: []string{on}, why: fmt.Sprintf("label %s: %s", labelClusterName, name)}, err
 		}
-		if owners := s.managementOwners(o); len(owners) > 0 {
-			return s.follow(owners, "%s owns it or refers to it")
-		}
-		return decision{}, nil
+		return decision{follows: s.managementOwners(o), format: "%s owns it or refers to it"}, nil
 	},
 }
 
 // managementOwners returns the management objects that o has as owners, or that refer to o by a
 // spec field *Ref.
-func (s *placer) managementOwners(o *manifest.Object) []*manifest.Object {
-	var owners []*manifest.Object
+func (s *placer) managementOwners(o *manifest.Object) []*node {
+	var owners []*node
 	for _, item := range o.Slice("metadata", "ownerReferences") {
 		ref, _ := item.(map[string]any)
 		id := referenced(ref, o.ID.Namespace)
-		if owner, ok := s.objects[id]; ok && isManagement(owner) {
+		if owner, ok := s.nodes[id]; ok && isManagement(owner.object) {
 			owners = append(owners, owner)
 		}
 	}
@@ -47,6 +44,5 @@ func (s *placer) managementOwners(o *manifest.Object) []*manifest.Object {
 }
 
 func isManagement(o *manifest.Object) bool {
-	_, ok := managementKind(o.ID.GroupKind())
-	return ok
+	return isManagementKind(o.ID.GroupKind())
 }

@@ -54,7 +54,7 @@ spec: {infrastructureRef: {apiGroup: example.com, kind: Rack, name: r}}
 				"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: default}\n",
 				"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: d, uid: u}]}\n",
 			},
-			want: where{"edge-eu", "selected"},
+			want: where{"edge-eu", "follow-rest"},
 		},
 	})
 }

@@ -24,6 +24,6 @@ var planterDefault = Rule{
 			return decision{}, nil
 		}
 		name, err := s.management(o)
-		return decision{[]string{name}, "a Planter seed's objects without a cluster go to SELF, the management cluster"}, err
+		return decision{clusters: []string{name}, why: "a Planter seed's objects without a cluster go to SELF, the management cluster"}, err
 	},
 }

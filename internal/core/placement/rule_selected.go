@@ -17,7 +17,7 @@ var selected = Rule{
 	Doc:  "Everything else goes to the workload clusters that the seed selects; without a selector to those it creates, else to all.",
 	match: func(s *placer, o *manifest.Object) (decision, error) {
 		clusters, err := s.selectedClusters(o)
-		return decision{clusters, s.selectionWhy()}, err
+		return decision{clusters: clusters, why: s.selectionWhy()}, err
 	},
 }
 

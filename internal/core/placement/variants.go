@@ -102,11 +102,11 @@ func plainContents(v *catalog.Variant) Contents {
 // objects there.
 func Place(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
 	if len(seed.Variants) == 1 && seed.Variants[0].Default() {
-		placements, problems := placeVariant(seed, 0, inv, nil)
+		placements, problems, warnings := placeVariant(seed, 0, inv, nil)
 		if len(problems) > 0 {
 			return Placed{}, inOrder(problems)
 		}
-		return Placed{Placements: placements, Contents: plainContents(&seed.Variants[0])}, nil
+		return Placed{Placements: placements, Contents: plainContents(&seed.Variants[0]), Warnings: warnings}, nil
 	}
 	m := &merge{seed: seed, inventory: inv, choice: newChoice(seed, inv), unchosen: map[string]bool{}, index: map[reason]int{}, placed: map[on][]int{}}
 	for i := range seed.Variants {
@@ -117,17 +117,22 @@ func Place(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
 
 // placeVariant decides for the objects of one variant, as if it were for all clusters. among
 // are the workload clusters that count in the end; nil where all do.
-func placeVariant(seed *catalog.Seed, variant int, inv *catalog.Inventory, among []string) ([]Placement, manifest.Problems) {
+func placeVariant(seed *catalog.Seed, variant int, inv *catalog.Inventory, among []string) (placements []Placement, problems, warnings manifest.Problems) {
 	s := newPlacer(seed, seed.Variants[variant].Objects, inv)
 	s.among = among
-	var problems manifest.Problems
-	placements := make([]Placement, 0, len(s.all))
-	for _, o := range s.all {
-		p, err := s.place(o)
+	placements = make([]Placement, 0, len(s.all))
+	for _, n := range s.all {
+		p, err := s.place(n)
 		problems = appendProblem(problems, err)
 		placements = append(placements, p)
+		if w, mixed := s.warnOfMixed(n.object, p); mixed {
+			warnings = append(warnings, w)
+		}
 	}
-	return placements, problems
+	if len(problems) == 0 {
+		problems = s.checkCreators()
+	}
+	return placements, problems, warnings
 }
 
 // choice says which variant each workload cluster gets. A variant lists clusters or selects them;
@@ -220,8 +225,9 @@ func (m *merge) add(variant int) {
 		m.addUnused(variant)
 		return
 	}
-	placements, problems := placeVariant(m.seed, variant, m.inventory, m.choice.among(variant))
+	placements, problems, warnings := placeVariant(m.seed, variant, m.inventory, m.choice.among(variant))
 	m.problems = append(m.problems, problems...)
+	m.warnings = append(m.warnings, warnings...)
 	if len(problems) > 0 {
 		return
 	}
@@ -306,7 +312,7 @@ func (m *merge) mayBeChosen(v catalog.Variant) string {
 
 // onManagement reports whether a variant puts something on a management cluster, or may.
 func (m *merge) onManagement(variant int) bool {
-	placements, problems := placeVariant(m.seed, variant, m.inventory, nil)
+	placements, problems, _ := placeVariant(m.seed, variant, m.inventory, nil)
 	return len(problems) > 0 || slices.ContainsFunc(placements, func(p Placement) bool {
 		return slices.ContainsFunc(p.Clusters, func(name string) bool { return m.inventory.Clusters[name].Role == v1alpha1.RoleManagement })
 	})

@@ -1,0 +1,240 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+const rbacGroup = "rbac.authorization.k8s.io"
+
+var (
+	crdKind            = manifest.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	apiServiceKind     = manifest.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
+	validatingKind     = manifest.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}
+	mutatingKind       = manifest.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}
+	serviceKind        = manifest.GroupKind{Kind: "Service"}
+	secretKind         = manifest.GroupKind{Kind: "Secret"}
+	configMapKind      = manifest.GroupKind{Kind: "ConfigMap"}
+	accountKind        = manifest.GroupKind{Kind: "ServiceAccount"}
+	priorityClassKind  = manifest.GroupKind{Group: "scheduling.k8s.io", Kind: "PriorityClass"}
+	runtimeClassKind   = manifest.GroupKind{Group: "node.k8s.io", Kind: "RuntimeClass"}
+	clusterRoleKind    = manifest.GroupKind{Group: rbacGroup, Kind: "ClusterRole"}
+	roleKind           = manifest.GroupKind{Group: rbacGroup, Kind: "Role"}
+	clusterBindingKind = manifest.GroupKind{Group: rbacGroup, Kind: "ClusterRoleBinding"}
+	bindingKind        = manifest.GroupKind{Group: rbacGroup, Kind: "RoleBinding"}
+)
+
+// link joins an object with those that it names and that work only together with it.
+func (f *operators) link(o *manifest.Object) {
+	switch kind := o.ID.GroupKind(); kind {
+	case crdKind:
+		f.of(o.ID)
+		f.linkService(o, o.Map("spec", "conversion", "webhook", "clientConfig", "service"), "spec.conversion.webhook.clientConfig.service")
+		f.linkService(o, o.Map("spec", "conversion", "webhookClientConfig", "service"), "spec.conversion.webhookClientConfig.service")
+	case validatingKind, mutatingKind:
+		f.of(o.ID)
+		for i, item := range o.Slice("webhooks") {
+			hook, _ := item.(map[string]any)
+			config, _ := hook["clientConfig"].(map[string]any)
+			service, _ := config["service"].(map[string]any)
+			f.linkService(o, service, fmt.Sprintf("webhooks[%d].clientConfig.service", i))
+			f.linkRules(o, hook, i)
+		}
+	case apiServiceKind:
+		f.of(o.ID)
+		f.linkService(o, o.Map("spec", "service"), "spec.service")
+	case serviceKind:
+		for _, n := range f.selectedBy(o) {
+			f.join(o.ID, n.object.ID, "spec.selector", "selects")
+		}
+	case clusterRoleKind, roleKind:
+		f.linkRole(o)
+	case clusterBindingKind, bindingKind:
+		f.linkBinding(o)
+	default:
+		if account, field := accountOf(o); account.Name != "" { // need not be in the seed
+			f.join(o.ID, account, field, "names")
+		}
+	}
+	f.linkInjected(o)
+}
+
+// linkService joins an object with the Service that a client configuration names.
+func (f *operators) linkService(o *manifest.Object, service map[string]any, field string) {
+	namespace, _ := service["namespace"].(string)
+	name, _ := service["name"].(string)
+	f.joinKnown(o.ID, manifest.ID{Kind: "Service", Namespace: namespace, Name: name}, field)
+}
+
+// linkRules joins a webhook configuration with the definitions of the kinds that it names: whoever
+// checks the resources of a kind must be where they are.
+func (f *operators) linkRules(o *manifest.Object, hook map[string]any, at int) {
+	for _, rule := range mappings(hook["rules"]) {
+		for _, group := range texts(rule["apiGroups"]) {
+			for _, d := range f.crds[group] {
+				if names(texts(rule["resources"]), d.plural, "") {
+					f.join(o.ID, d.node.object.ID, fmt.Sprintf("webhooks[%d].rules", at), "checks the resources of")
+				}
+			}
+		}
+	}
+}
+
+// linkBinding joins a binding with its ServiceAccounts, and with a role of the seed that makes an
+// operator of who has it. Other roles are shared by what has nothing else in common.
+func (f *operators) linkBinding(o *manifest.Object) {
+	role := roleOf(o)
+	if n, ok := f.nodes[role]; ok && (len(writtenBy(n.object)) > 0 || n.object.Map("aggregationRule") != nil) {
+		f.join(o.ID, role, "roleRef", "names")
+	}
+	for _, account := range subjectsOf(o) {
+		f.join(o.ID, account, "subjects", "name")
+	}
+}
+
+// linkRole joins a role with the definitions of the kinds whose status it may write, and an
+// aggregated one with those that it is made of.
+func (f *operators) linkRole(o *manifest.Object) {
+	for _, w := range writtenBy(o) {
+		f.of(o.ID)
+		for _, d := range f.crds[w.group] {
+			if names(w.resources, d.plural, "status") {
+				f.join(o.ID, d.node.object.ID, fmt.Sprintf("rules[%d]", w.at), "allows to write the status of the resources of")
+			}
+		}
+	}
+	for _, selector := range mappings(o.Map("aggregationRule")["clusterRoleSelectors"]) {
+		wanted := labels.Set{}
+		matched, _ := selector["matchLabels"].(map[string]any)
+		for key, value := range matched {
+			wanted[key], _ = value.(string)
+		}
+		for _, n := range f.resources[clusterRoleKind] {
+			if len(wanted) > 0 && n.object != o && labels.SelectorFromSet(wanted).Matches(labels.Set(n.object.Labels())) {
+				f.join(o.ID, n.object.ID, "aggregationRule", "selects")
+			}
+		}
+	}
+}
+
+// granted returns the definitions of the kinds that the rules of a role name.
+func (s *placer) granted(role *manifest.Object) []*node {
+	var found []*node
+	for _, rule := range mappings(role.Body["rules"]) {
+		for _, group := range texts(rule["apiGroups"]) {
+			for _, d := range s.findOperators().crds[group] {
+				if names(texts(rule["resources"]), d.plural, "") {
+					found = append(found, d.node)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// written is a rule of a role that allows to write the status of kinds of one API group, which is
+// what their controller needs and nobody else.
+type written struct {
+	at        int
+	group     string
+	resources []string
+}
+
+// writtenBy lists what a role may write as a controller. Rules for all groups say nothing of any.
+func writtenBy(o *manifest.Object) []written {
+	var out []written
+	for i, rule := range mappings(o.Body["rules"]) {
+		verbs := texts(rule["verbs"])
+		if !slices.Contains(verbs, "*") && !slices.Contains(verbs, "update") && !slices.Contains(verbs, "patch") {
+			continue
+		}
+		resources := slices.DeleteFunc(texts(rule["resources"]), func(r string) bool {
+			return r != "*" && r != "*/*" && !strings.HasSuffix(r, "/status")
+		})
+		if len(resources) == 0 {
+			continue
+		}
+		for _, group := range texts(rule["apiGroups"]) {
+			if strings.Contains(group, ".") {
+				out = append(out, written{i, group, resources})
+			}
+		}
+	}
+	return out
+}
+
+// Annotations of cert-manager that name who has the certificate that is injected into an object.
+const (
+	annotationInjectCA     = "cert-manager.io/inject-ca-from"
+	annotationInjectSecret = "cert-manager.io/inject-ca-from-secret"
+)
+
+// linkInjected joins an object with the Certificate or Secret whose authority is injected into it.
+func (f *operators) linkInjected(o *manifest.Object) {
+	for key, kind := range map[string]manifest.GroupKind{annotationInjectCA: {Group: "cert-manager.io", Kind: "Certificate"}, annotationInjectSecret: {Kind: "Secret"}} {
+		namespace, name, ok := strings.Cut(o.Annotation(key), "/")
+		if ok {
+			f.joinKnown(o.ID, manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: name}, "annotation "+key)
+		}
+	}
+}
+
+// weigh notes what a member extends the API by, and where that belongs.
+func (f *operators) weigh(c *component, v *vertex, o *manifest.Object) {
+	switch o.ID.GroupKind() {
+	case crdKind:
+		if kind, _, ok := manifest.DefinedScope(*o); ok {
+			c.operator, c.kinds = true, append(c.kinds, kind)
+			c.weighKind(v, kind, "defines")
+		}
+	case validatingKind, mutatingKind:
+		c.operator = true
+		for _, item := range mappings(o.Body["webhooks"]) {
+			for _, rule := range mappings(item["rules"]) {
+				for _, group := range texts(rule["apiGroups"]) {
+					c.weighResources(v, group, texts(rule["resources"]), "checks")
+				}
+			}
+		}
+	case apiServiceKind:
+		c.operator = true
+		c.weighResources(v, o.Text("spec", "group"), []string{"*"}, "serves")
+	case clusterRoleKind, roleKind:
+		for _, w := range writtenBy(o) {
+			c.operator = true
+			c.weighResources(v, w.group, w.resources, "allows to write the status of")
+		}
+	}
+}
+
+// weighKind notes where a kind belongs, if the table says so.
+func (c *component) weighKind(v *vertex, kind manifest.GroupKind, verb string) {
+	if row, ok := managementKind(kind); ok {
+		c.evidence = append(c.evidence, evidence{v, fmt.Sprintf("%s %s, which belongs to management clusters (%s)", verb, kind, row.Why), true})
+	} else if row, ok := managedKind(kind); ok {
+		c.evidence = append(c.evidence, evidence{v, fmt.Sprintf("%s %s, which belongs to managed clusters (%s)", verb, kind, row.Why), false})
+	}
+}
+
+// weighResources notes where resources of a group belong.
+func (c *component) weighResources(v *vertex, group string, resources []string, verb string) {
+	for _, row := range managementRows {
+		if resource := row.resource(group, resources); resource != "" {
+			c.evidence = append(c.evidence, evidence{v, fmt.Sprintf("%s %s, which belongs to management clusters (%s)", verb, resource, row.Why), true})
+			return
+		}
+	}
+}
+
+// names reports whether resources of a rule include a plural, or a subresource of it.
+func names(resources []string, plural, sub string) bool {
+	return slices.ContainsFunc(resources, func(r string) bool {
+		resource, subresource, _ := strings.Cut(r, "/")
+		return (resource == plural || resource == "*") && (sub == "" || r == "*" || subresource == sub || subresource == "*")
+	})
+}

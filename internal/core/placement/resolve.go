@@ -1,0 +1,244 @@
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// node is an object to place, or a group of objects that others follow: the rest of a namespace, or
+// the parts of an operator.
+//
+// Objects go through the list of rules. A rule that names nodes to follow has matched if one of
+// them is placed by anything else than this node. Nodes that only follow each other are a circle,
+// and go on to the next rule together. A group has no rules: without anything to follow it has no
+// clusters, and who follows it goes on as well.
+type node struct {
+	object *manifest.Object
+	// decide is the only rule of a group.
+	decide func() (decision, error)
+
+	// rule is the one whose answer is now in decision; asked reports whether it is there.
+	rule     int
+	asked    bool
+	decision decision
+
+	done     bool
+	clusters []string
+	why      string
+	err      error
+	// shown is the object that a why names for the node: itself, or for a group the first object
+	// that gives it clusters. Empty where there are none.
+	shown manifest.ID
+	// via is the object that the node follows, while its circle is decided.
+	via manifest.ID
+
+	// index and low are Tarjan's; index is 0 outside of a search. circle is the number of the circle
+	// that the last search found the node in.
+	index, low, circle int
+	onStack            bool
+}
+
+// place returns where an object goes.
+func (s *placer) place(n *node) (Placement, error) {
+	for !n.done {
+		s.decideAround(n)
+	}
+	if n.err != nil {
+		return Placement{}, n.err
+	}
+	return Placement{Object: n.object.ID, Clusters: n.clusters, Rule: s.rules[n.rule].Name, Why: n.why}, nil
+}
+
+// decideAround decides for all circles of nodes that n follows, the followed ones first. Each call
+// decides at least one node or lets one go on to its next rule.
+//
+// What comes out does not depend on n: a circle goes on only if it follows nothing outside, so no
+// other circle's choice can change that.
+func (s *placer) decideAround(n *node) {
+	search := search{placer: s}
+	search.visit(n)
+	for i, circle := range search.circles {
+		for _, member := range circle {
+			member.index, member.low, member.circle = 0, 0, i
+		}
+	}
+	for _, circle := range search.circles {
+		s.decideCircle(circle)
+	}
+}
+
+// search finds the strongly connected components of what a node follows, by Tarjan's algorithm:
+// each after those that it follows.
+type search struct {
+	*placer
+	last    int
+	stack   []*node
+	circles [][]*node
+}
+
+func (s *search) visit(n *node) {
+	s.last++
+	n.index, n.low = s.last, s.last
+	s.stack = append(s.stack, n)
+	n.onStack = true
+	s.ask(n)
+	for _, next := range n.decision.follows {
+		switch {
+		case next.done:
+		case next.index == 0:
+			s.visit(next)
+			n.low = min(n.low, next.low)
+		case next.onStack:
+			n.low = min(n.low, next.index)
+		}
+	}
+	if n.low != n.index {
+		return
+	}
+	at := len(s.stack) - 1
+	for s.stack[at] != n {
+		at--
+	}
+	circle := slices.Clone(s.stack[at:])
+	s.stack = s.stack[:at]
+	for _, member := range circle {
+		member.onStack = false
+	}
+	s.circles = append(s.circles, circle)
+}
+
+// ask brings the node to its next rule that matches. A rule that has only clusters places it.
+func (s *placer) ask(n *node) {
+	if n.asked {
+		return
+	}
+	n.asked = true
+	if n.object == nil {
+		n.decision, n.err = n.decide()
+		if len(n.decision.follows) == 0 || n.err != nil {
+			n.finish(n.decision.clusters)
+		}
+		return
+	}
+	for ; n.rule < len(s.rules); n.rule++ {
+		n.decision, n.err = s.rules[n.rule].match(s, n.object)
+		if n.err != nil || n.decision.matches() {
+			break
+		}
+	}
+	if n.rule == len(s.rules) {
+		n.err = n.object.Problem(v1alpha1.ReasonNoPlacement, "no placement rule matches", "Set annotation "+v1alpha1.AnnotationCluster+".")
+	}
+	if len(n.decision.follows) == 0 || n.err != nil {
+		n.finish(n.decision.clusters)
+	}
+}
+
+// finish places the node.
+func (n *node) finish(clusters []string) {
+	n.done, n.clusters, n.why = true, union(clusters), n.decision.why
+	if n.err != nil {
+		n.clusters = nil
+	}
+	switch {
+	case len(n.clusters) == 0:
+	case n.object != nil:
+		n.shown = n.object.ID
+	default:
+		n.shown = cmp.Or(n.via, n.decision.shown)
+	}
+	switch {
+	case n.why != "":
+	case n.decision.explain != nil:
+		n.why = n.decision.explain()
+	case n.decision.format != "":
+		n.why = fmt.Sprintf(n.decision.format, n.via)
+	}
+	n.decision = decision{}
+}
+
+// decideCircle places the nodes of a circle where all goes that they follow outside of it, and
+// lets them go on to their next rule where that is nothing. It leaves them as they are while
+// something outside is not yet placed. Who follows something with a problem has that problem, too.
+func (s *placer) decideCircle(circle []*node) {
+	if circle[0].done { // by itself: it follows nothing
+		return
+	}
+	var clusters []string
+	var problem error
+	for _, n := range circle {
+		clusters = append(clusters, n.decision.clusters...)
+		for _, next := range n.decision.follows {
+			switch {
+			case next.done:
+				clusters = append(clusters, next.clusters...)
+				if problem == nil {
+					problem = next.err
+				}
+			case next.circle != n.circle:
+				return
+			}
+		}
+	}
+	if len(clusters) == 0 && problem == nil {
+		for _, n := range circle {
+			n.skip()
+		}
+		return
+	}
+	nameFollowed(circle)
+	for _, groups := range []bool{true, false} { // the why of an object may quote that of its group
+		for _, n := range circle {
+			if groups == (n.object == nil) {
+				n.err = problem
+				n.finish(clusters)
+			}
+		}
+	}
+}
+
+// skip lets a node go on to its next rule. A group has none and is done.
+func (n *node) skip() {
+	if n.object == nil {
+		n.decision = decision{}
+		n.finish(nil)
+		return
+	}
+	n.rule++
+	n.asked, n.decision = false, decision{}
+}
+
+// nameFollowed finds for each node of a circle the object outside of it that is nearest by what is
+// followed, and of several the first: it is the one that its why names.
+func nameFollowed(circle []*node) {
+	for changed := true; changed; {
+		changed = false
+		named := map[*node]manifest.ID{}
+		for _, n := range circle {
+			if n.via.Kind != "" {
+				continue
+			}
+			if n.decision.shown.Kind != "" {
+				named[n] = n.decision.shown
+				continue
+			}
+			for _, next := range n.decision.follows {
+				id := next.via
+				if next.done {
+					id = next.shown
+				}
+				if id.Kind != "" {
+					named[n] = id
+					break
+				}
+			}
+		}
+		for n, id := range named {
+			n.via, changed = id, true
+		}
+	}
+}
