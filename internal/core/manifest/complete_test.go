@@ -145,14 +145,18 @@ func TestComplete(t *testing.T) {
 func TestBuiltinScopes(t *testing.T) {
 	for kind, want := range map[GroupKind]Scope{
 		{"", "Namespace"}: ClusterScoped, {"", "Secret"}: Namespaced, {"apps", "Deployment"}: Namespaced,
-		{"cluster.x-k8s.io", "Cluster"}: Namespaced, {"cert-manager.io", "ClusterIssuer"}: ClusterScoped,
+		{"cluster.x-k8s.io", "Cluster"}: Namespaced, {"infrastructure.cluster.x-k8s.io", "DevClusterTemplate"}: Namespaced,
+		{"infrastructure.cluster.x-k8s.io", "VSphereFailureDomain"}: ClusterScoped, {"runtime.cluster.x-k8s.io", "ExtensionConfig"}: ClusterScoped,
+		{"cert-manager.io", "ClusterIssuer"}: ClusterScoped,
 	} {
 		if got, ok := BuiltinScope(kind); !ok || got != want {
 			t.Errorf("%s is %q, want %q", kind, got, want)
 		}
 	}
-	if scope, ok := BuiltinScope(GroupKind{"x.io", "A"}); ok {
-		t.Errorf("an unknown kind has the scope %q", scope)
+	for _, kind := range []GroupKind{{"x.io", "A"}, {"mycluster.x-k8s.io", "A"}, {"x-k8s.io", "A"}, {"", "A"}} {
+		if scope, ok := BuiltinScope(kind); ok {
+			t.Errorf("%s is unknown, and has the scope %q", kind, scope)
+		}
 	}
 	if _, err := readScopes([]byte("core: {A: Global}")); err == nil {
 		t.Error("a scope that is none was taken")

@@ -3,6 +3,7 @@ package manifest
 import (
 	_ "embed"
 	"fmt"
+	"strings"
 	"sync"
 
 	"sigs.k8s.io/yaml"
@@ -29,7 +30,8 @@ var builtinScopes = sync.OnceValue(func() map[GroupKind]Scope {
 	return scopes
 })
 
-// readScopes reads scopes.yaml: for each group, the scope of its kinds.
+// readScopes reads scopes.yaml: for each group, the scope of its kinds. The kind "*" of a group
+// *.domain is any other kind of the groups below that domain, and of its own.
 func readScopes(text []byte) (map[GroupKind]Scope, error) {
 	var groups map[string]map[string]Scope
 	if err := yaml.UnmarshalStrict(text, &groups); err != nil {
@@ -53,7 +55,12 @@ func BuiltinScope(kind GroupKind) (Scope, bool) {
 	if row, ok := Served(kind); ok {
 		return row.Scope, true
 	}
-	scope, ok := builtinScopes()[kind]
+	scopes := builtinScopes()
+	scope, ok := scopes[kind]
+	for domain := kind.Group; !ok && domain != ""; {
+		scope, ok = scopes[GroupKind{Group: "*." + domain, Kind: "*"}]
+		_, domain, _ = strings.Cut(domain, ".")
+	}
 	return scope, ok
 }
 

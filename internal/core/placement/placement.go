@@ -104,6 +104,8 @@ type placer struct {
 	operators *operators
 	// refs maps an object to the management objects that refer to it; made when first asked for.
 	refs map[manifest.ID][]*node
+	// families are the objects of the groups of one cloud, by name; made when first asked for.
+	families map[string]map[string][]*node
 	// among are the workload clusters for which the answer counts; nil for all.
 	among []string
 	// roles and made are the clusters of each role and those that the seed

@@ -198,7 +198,7 @@ func (s *placer) known(ids []manifest.ID) []*node {
 // isForManagement reports whether an object goes to management clusters alone, as far as it says so
 // itself.
 func (s *placer) isForManagement(o *manifest.Object) bool {
-	if isManagement(o) || o.Labels()[labelClusterName] != "" {
+	if isManagement(o) || o.Labels()[labelClusterName] != "" || len(s.referrers()[o.ID]) > 0 {
 		return true
 	}
 	d, err := s.annotated(o)
@@ -246,20 +246,63 @@ func walk(value any, visit func(field string, value any)) {
 	}
 }
 
-// referrers maps an object to the management objects that refer to it by kind and name. It is made
-// once, since each object asks.
+// referrers maps an object to the management objects that refer to it by kind and name, or that
+// name it and are of one cloud with it. It is made once, since each object asks.
 func (s *placer) referrers() map[manifest.ID][]*node {
 	if s.refs == nil {
 		s.refs = map[manifest.ID][]*node{}
 		for _, n := range s.all {
-			if isManagement(n.object) {
-				for _, id := range References(n.object) {
-					s.refs[id] = append(s.refs[id], n)
-				}
+			row, ok := managementKind(n.object.ID.GroupKind())
+			if !ok {
+				continue
+			}
+			for _, id := range References(n.object) {
+				s.refs[id] = append(s.refs[id], n)
+			}
+			if row.Family != "" {
+				s.addFamily(row.Family, n)
 			}
 		}
 	}
 	return s.refs
+}
+
+// addFamily adds to the referrers the objects of a cloud's groups that an object names in any field,
+// and what these name: a cluster, its subnets, their network. Such references give no kind.
+func (s *placer) addFamily(family string, n *node) {
+	names := map[string]bool{}
+	walkFields(n.object, func(_ string, value any) {
+		forTexts(value, func(text string) { names[text] = true })
+	})
+	for _, name := range sortedKeys(names) {
+		for _, other := range s.named(family, name) {
+			ns := other.object.ID.Namespace
+			if other == n || ns != "" && ns != n.object.ID.Namespace || isManagement(other.object) || slices.Contains(s.refs[other.object.ID], n) {
+				continue
+			}
+			s.refs[other.object.ID] = append(s.refs[other.object.ID], n)
+			if len(s.refs[other.object.ID]) == 1 {
+				s.addFamily(family, other)
+			}
+		}
+	}
+}
+
+// named returns the objects of a family of groups that have a name.
+func (s *placer) named(family, name string) []*node {
+	if s.families == nil {
+		s.families = map[string]map[string][]*node{}
+	}
+	if s.families[family] == nil {
+		byName := map[string][]*node{}
+		for _, n := range s.all {
+			if matchesGroup(family, n.object.ID.Group) {
+				byName[n.object.ID.Name] = append(byName[n.object.ID.Name], n)
+			}
+		}
+		s.families[family] = byName
+	}
+	return s.families[family][name]
 }
 
 // References lists the objects that o refers to by fields ending in Ref that

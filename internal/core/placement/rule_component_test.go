@@ -180,7 +180,7 @@ metadata: {name: s, namespace: %[2]s}
 		want string
 	}{
 		"of two operators that need each other and nothing else": {circle, "edge-eu,edge-us"},
-		"of two, and somebody else needs one of them":              {append(circle, "apiVersion: a.example.com/v1\nkind: Thing\nmetadata: {name: other, namespace: c, annotations: {furrow.dev/cluster: mgmt}}\n"), "mgmt"},
+		"of two, and somebody else needs one of them":            {append(circle, "apiVersion: a.example.com/v1\nkind: Thing\nmetadata: {name: other, namespace: c, annotations: {furrow.dev/cluster: mgmt}}\n"), "mgmt"},
 	}
 	texts := golden.Of(t)
 	for sentence, c := range cases {

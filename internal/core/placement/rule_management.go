@@ -13,11 +13,14 @@ import (
 
 // managementRow is one row of management.yaml: an API group, or all groups below a domain as
 // *.domain, whose objects belong on management clusters. Kinds, where there are any, narrow it to
-// these; Except are those that belong to the clusters that are managed.
+// these; Except are those that belong to the clusters that are managed. Family are the groups whose
+// objects go with those of the row that name them, and For those whose objects the row's go with.
 type managementRow struct {
 	Group  string   `json:"group"`
 	Kinds  []string `json:"kinds,omitempty"`
 	Except []string `json:"except,omitempty"`
+	Family string   `json:"family,omitempty"`
+	For    []string `json:"for,omitempty"`
 	Why    string   `json:"why"`
 }
 
@@ -35,8 +38,11 @@ func mustRows[T any](name string, data []byte) []T {
 }
 
 // inGroup reports whether the row is about an API group.
-func (r managementRow) inGroup(group string) bool {
-	suffix, wild := strings.CutPrefix(r.Group, "*.")
+func (r managementRow) inGroup(group string) bool { return matchesGroup(r.Group, group) }
+
+// matchesGroup reports whether a group is a pattern, or below it where that is *.domain.
+func matchesGroup(pattern, group string) bool {
+	suffix, wild := strings.CutPrefix(pattern, "*.")
 	return group == suffix || wild && strings.HasSuffix(group, "."+suffix)
 }
 
@@ -107,7 +113,47 @@ var managementAPI = Rule{
 		if !ok {
 			return decision{}, nil
 		}
+		if served := s.servedBy(row, o); len(served) > 0 {
+			return decision{follows: served, format: "it is for %s"}, nil
+		}
 		name, err := s.management(o)
 		return decision{clusters: []string{name}, why: fmt.Sprintf("%s belongs to management clusters (%s)", o.ID.GroupKind(), row.Why)}, err
 	},
+}
+
+// servedBy returns the resources that an object makes work, as the row of its kind says: those of a
+// kind that it defines or composes, and of the groups that its kind is for.
+func (s *placer) servedBy(row managementRow, o *manifest.Object) []*node {
+	if len(row.For) == 0 {
+		return nil
+	}
+	var served []*node
+	for _, kind := range composed(o) {
+		served = append(served, s.resources[kind]...)
+	}
+	if o.ID.Group != crossplaneGroup {
+		for _, n := range s.all {
+			if slices.ContainsFunc(row.For, func(pattern string) bool { return matchesGroup(pattern, n.object.ID.Group) }) {
+				served = append(served, n)
+			}
+		}
+	}
+	return served
+}
+
+// crossplaneGroup has the kinds that define and compose others.
+const crossplaneGroup = "apiextensions.crossplane.io"
+
+// composed returns the kinds that an object of Crossplane defines or composes.
+func composed(o *manifest.Object) []manifest.GroupKind {
+	if o.ID.Group != crossplaneGroup {
+		return nil
+	}
+	group, _, _ := strings.Cut(o.Text("spec", "compositeTypeRef", "apiVersion"), "/")
+	kinds := []manifest.GroupKind{
+		{Group: o.Text("spec", "group"), Kind: o.Text("spec", "names", "kind")},
+		{Group: o.Text("spec", "group"), Kind: o.Text("spec", "claimNames", "kind")},
+		{Group: group, Kind: o.Text("spec", "compositeTypeRef", "kind")},
+	}
+	return slices.DeleteFunc(kinds, func(kind manifest.GroupKind) bool { return kind.Group == "" || kind.Kind == "" })
 }
