@@ -55,6 +55,7 @@ var leaves = []rule{
 	{"github.com/fluxcd/kustomize-controller/api", "API types; registers them in a scheme of controller-runtime"},
 	{"github.com/fluxcd/source-controller/api", "API types; registers them in a scheme of controller-runtime"},
 	{"github.com/fluxcd/pkg/apis", "API types that the two above are made of"},
+	{"cel.dev/cel-go", "evaluates expressions over values; its protobuf runtime imports os"},
 	{"github.com/google/cel-go", "evaluates expressions over values; its protobuf runtime imports os"},
 }
 

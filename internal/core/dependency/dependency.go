@@ -67,7 +67,8 @@ type Edge struct {
 type Reason struct {
 	Kind Kind
 	Rule string
-	// Field is the path of the field that makes the object wait; empty where no field of it does.
+	// Field is the path of the field that the dependency comes from, of either object; empty where
+	// no field says it.
 	Field string
 	// Why quotes what in the manifest makes the object wait.
 	Why string

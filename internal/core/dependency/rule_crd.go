@@ -16,7 +16,7 @@ var crd = Rule{
 	Doc:  "A custom resource waits for the CustomResourceDefinition of its group and kind.",
 	Why:  "An API server refuses an object of an unknown kind.",
 	Draw: func(w *World) {
-		definitions, in := definitionsOf(w), w.installations()
+		definitions, in, aggregated := definitionsOf(w), w.installations(), aggregatedBy(w)
 		missing := map[missingKind]*Finding{}
 		var order []*Finding
 		for v, o := range w.Sources {
@@ -26,6 +26,9 @@ var crd = Rule{
 			}
 			if to, ok := w.Nearest(v, definitions[kind]); ok {
 				w.Wait(v, to, Reason{Field: "kind", Why: "kind: " + kind.String()})
+				continue
+			}
+			if _, served := w.Nearest(v, aggregated[groupVersion{kind.Group, o.Version}]); served {
 				continue
 			}
 			c := w.Cluster(v)

@@ -23,6 +23,11 @@ const (
 	ByName Phase = iota
 	// Installed is for rules about kinds that something installs: they ask what that needs itself.
 	Installed
+	// Backends is for rules by which something waits for the workload behind a Service.
+	Backends
+	// Admission is for rules about what admission does to other objects. They draw an edge one way
+	// or the other, by what is drawn so far.
+	Admission
 )
 
 // Rules returns all the rules there are, in the order in which they run, which is that of their
@@ -34,6 +39,12 @@ func Rules() []Rule {
 		crd,
 		cluster,
 		declared,
+		admission,
 		provides,
+		backend,
+		conversion,
+		apiservice,
+		webhook,
+		policy,
 	}
 }

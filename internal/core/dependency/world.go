@@ -78,7 +78,9 @@ type World struct {
 	// last is each vertex' newest edge, counted from 1, and before the one that was drawn before an
 	// edge at the same vertex: so edges can be followed while more are drawn.
 	last, before []int32
-	reasons      map[Reason]int32
+	// awaited are the vertices that some other waits for.
+	awaited []bool
+	reasons map[Reason]int32
 	// others are reasons with the name of the seed that has what is waited for.
 	others map[ofSeed]int32
 	rule   string
@@ -123,10 +125,15 @@ func (w *World) begin(r Rule) {
 // are not held, and whose seed has the rule switched on.
 func (w *World) Sources(yield func(int32, *manifest.Object) bool) {
 	for v, o := range w.content {
-		if o != nil && !w.held[v] && w.on[w.graph.vertices[v].seed] && !yield(index(v), o) {
+		if w.draws(index(v)) && !yield(index(v), o) {
 			return
 		}
 	}
+}
+
+// draws reports whether a vertex is one of Sources.
+func (w *World) draws(v int32) bool {
+	return w.content[v] != nil && !w.held[v] && w.on[w.graph.vertices[v].seed]
 }
 
 // Vertices visits all vertices that have content, whatever is switched off.
@@ -253,6 +260,9 @@ func (w *World) add(from, to, reason int32) {
 	g.Edges = append(g.Edges, Edge{from, to, reason})
 	w.before = append(w.before, w.last[from])
 	w.last[from] = index(len(g.Edges))
+	if g.reasons[reason].Kind == Hard {
+		w.awaited[to] = true
+	}
 }
 
 // intern returns the index of a reason.
@@ -401,6 +411,7 @@ func (w *World) addVertices() {
 	}
 	g.vertices = slices.Compact(g.vertices)
 	w.content, w.last = make([]*manifest.Object, len(g.vertices)), make([]int32, len(g.vertices))
+	w.awaited = make([]bool, len(g.vertices))
 	w.held, w.leaving = make([]bool, len(g.vertices)), make([]bool, len(g.vertices))
 	for i, v := range g.vertices {
 		if content := w.seeds[v.seed].Contents.On(g.objects[v.object], g.clusters[v.cluster]); content != nil {

@@ -203,7 +203,7 @@ type Dependency struct {
 	To   DependencyTo    `yaml:"to"`
 	Kind dependency.Kind `yaml:"kind"`
 	Rule string          `yaml:"rule"`
-	// Field is the path of the field that makes the object wait; empty where no field of it does.
+	// Field is the path of the field that the dependency comes from, of either object.
 	Field string `yaml:"field,omitempty"`
 	Why   string `yaml:"why"`
 	// Ready is a CEL expression that must be true of the object that is waited for.

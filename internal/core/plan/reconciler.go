@@ -142,7 +142,7 @@ func (a *assembly) healthChecks(tv tierVertices) ([]template.HealthCheck, []temp
 			check.APIVersion, ready = kind.Group+"/"+kind.Version, append(slices.Clone(ready), kind.Current)
 		}
 		checks = append(checks, check)
-		key := id.GroupKind().String() + " " + check.APIVersion
+		key := id.GroupKind().String() // Flux takes one expression for a kind, whatever its versions
 		exprs[key] = template.HealthCheckExpr{APIVersion: check.APIVersion, Kind: id.Kind}
 		needed[key] = append(needed[key], ready...)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -211,6 +212,11 @@ func checkAmended(spec, planned map[string]any) error {
 		return fmt.Errorf("spec.path must stay %q: the tier's objects are there", was.Path)
 	case !reflect.DeepEqual(is.KubeConfig, was.KubeConfig):
 		return errors.New("spec.kubeConfig must stay: it says which cluster the tier is on")
+	}
+	for _, check := range was.HealthCheckExprs {
+		if !slices.Contains(is.HealthCheckExprs, check) {
+			return fmt.Errorf("spec.healthCheckExprs must keep what it has for %s: other tiers wait until that is true", check.Kind)
+		}
 	}
 	return checkSpec(is)
 }

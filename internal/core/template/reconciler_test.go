@@ -220,7 +220,8 @@ func TestCheckAmended(t *testing.T) {
 	spec := func(change func(map[string]any)) map[string]any {
 		spec := map[string]any{
 			"path": "./planted/a", "prune": true, "wait": true, "interval": "10m", "timeout": "5m",
-			"kubeConfig": map[string]any{"secretRef": map[string]any{"name": "edge-kubeconfig"}},
+			"kubeConfig":       map[string]any{"secretRef": map[string]any{"name": "edge-kubeconfig"}},
+			"healthCheckExprs": []any{map[string]any{"apiVersion": "v1", "kind": "Widget", "current": "true"}},
 		}
 		change(spec)
 		return spec
@@ -235,6 +236,12 @@ func TestCheckAmended(t *testing.T) {
 		"health checks instead": {func(s map[string]any) {
 			s["wait"], s["healthChecks"] = false, []any{map[string]any{"kind": "Pod", "name": "a"}}
 		}, ""},
+		"one more expression": {func(s map[string]any) {
+			s["healthCheckExprs"] = append(s["healthCheckExprs"].([]any), map[string]any{"apiVersion": "v1", "kind": "Other", "current": "true"})
+		}, ""},
+		"another expression": {func(s map[string]any) {
+			s["healthCheckExprs"] = []any{map[string]any{"apiVersion": "v1", "kind": "Widget", "current": "1 == 1"}}
+		}, v1alpha1.ReasonReconcilerEdited},
 		"it waits for nothing":     {func(s map[string]any) { delete(s, "wait") }, v1alpha1.ReasonReconcilerEdited},
 		"it does not prune":        {func(s map[string]any) { s["prune"] = false }, v1alpha1.ReasonReconcilerEdited},
 		"it is suspended":          {func(s map[string]any) { s["suspend"] = true }, v1alpha1.ReasonReconcilerEdited},

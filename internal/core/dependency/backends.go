@@ -1,0 +1,253 @@
+package dependency
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// surroundings are indexes that rules about webhooks, policies and aggregated APIs share: what is on
+// a cluster, and which workloads are behind a Service.
+type surroundings struct {
+	*World
+	onCluster [][]int32
+	pods      map[namespaceOn][]int32
+	plurals   map[manifest.GroupKind][]string
+	// groups are those of CustomResourceDefinitions.
+	groups map[groupOn]bool
+}
+
+// groupOn is an API group on a cluster.
+type groupOn struct {
+	cluster int32
+	group   string
+}
+
+// namespaceOn is a namespace on a cluster.
+type namespaceOn struct {
+	cluster   int32
+	namespace string
+}
+
+// newSurroundings indexes all that has content and does not leave.
+func newSurroundings(w *World) *surroundings {
+	s := &surroundings{World: w, onCluster: make([][]int32, len(w.graph.clusters)), pods: map[namespaceOn][]int32{}, plurals: map[manifest.GroupKind][]string{}, groups: map[groupOn]bool{}}
+	for v, o := range w.Vertices {
+		if w.leaving[v] {
+			continue
+		}
+		cluster := w.graph.vertices[v].cluster
+		s.onCluster[cluster] = append(s.onCluster[cluster], v)
+		if podLabels(o) != nil {
+			key := namespaceOn{cluster, o.ID.Namespace}
+			s.pods[key] = append(s.pods[key], v)
+		}
+		if kind, _, ok := manifest.DefinedScope(*o); ok {
+			s.plurals[kind] = []string{o.Text("spec", "names", "plural")}
+			s.groups[groupOn{cluster, kind.Group}] = true
+		}
+	}
+	return s
+}
+
+// beside lists all on the cluster of a vertex.
+func (s *surroundings) beside(v int32) []int32 { return s.onCluster[s.graph.vertices[v].cluster] }
+
+// pluralsOf returns the names that the resources of a kind may have: that of its
+// CustomResourceDefinition, else all that are regular.
+func (s *surroundings) pluralsOf(kind manifest.GroupKind) []string {
+	plurals, known := s.plurals[kind]
+	if !known {
+		plurals = regularPlurals(kind.Kind)
+		s.plurals[kind] = plurals
+	}
+	return plurals
+}
+
+// regularPlurals are the names that a kind's resources may have; the first is the likeliest.
+func regularPlurals(kind string) []string {
+	singular := strings.ToLower(kind)
+	return []string{singular + "s", singular + "es", strings.TrimSuffix(singular, "y") + "ies", singular}
+}
+
+// podLabels are the labels of the pods that an object makes or is; nil where it makes none that
+// could answer.
+func podLabels(o *manifest.Object) map[string]any {
+	switch o.ID.GroupKind() {
+	case manifest.GroupKind{Kind: "Pod"}:
+		return o.Map("metadata", "labels")
+	case manifest.GroupKind{Group: "batch", Kind: "Job"}:
+		return nil
+	}
+	return o.Map("spec", "template", "metadata", "labels")
+}
+
+// behind returns the Service that a client configuration names, and the workloads behind it, on the
+// cluster of v; nothing where that is in no seed.
+func (s *surroundings) behind(v int32, service map[string]any) []int32 {
+	namespace, _ := service["namespace"].(string)
+	name, _ := service["name"].(string)
+	at, ok := s.Beside(v, manifest.ID{Kind: "Service", Namespace: namespace, Name: name})
+	if !ok || s.leaving[at] || s.content[at] == nil {
+		return nil
+	}
+	found := []int32{at}
+	selector := s.content[at].Map("spec", "selector")
+	for _, workload := range s.pods[namespaceOn{s.graph.vertices[v].cluster, namespace}] {
+		if len(selector) > 0 && includes(podLabels(s.content[workload]), selector) {
+			found = append(found, workload)
+		}
+	}
+	return found
+}
+
+// includes reports whether labels have all of a selector.
+func includes(labels, selector map[string]any) bool {
+	for key, want := range selector {
+		if labels[key] != want {
+			return false
+		}
+	}
+	return true
+}
+
+// request returns what an API server would ask admission about an object.
+func (s *surroundings) request(v int32) *request {
+	o := s.content[v]
+	kind := o.ID.GroupKind()
+	r := &request{kind: kind, version: o.Version, id: o.ID, plurals: s.pluralsOf(kind), labels: o.Labels(), body: o.Body}
+	switch {
+	case kind == manifest.GroupKind{Kind: "Namespace"}:
+		r.namespace, r.known = withName(o.Labels(), o.ID.Name), true
+	case o.ID.Namespace != "":
+		r.namespace = withName(nil, o.ID.Namespace)
+		if n, ok := s.Beside(v, manifest.ID{Kind: "Namespace", Name: o.ID.Namespace}); ok && s.content[n] != nil {
+			r.namespace, r.known = withName(s.content[n].Labels(), o.ID.Namespace), true
+		}
+	}
+	return r
+}
+
+func withName(labels map[string]string, name string) map[string]string {
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[labelName] = name
+	return labels
+}
+
+// made lists what the controllers of Kubernetes make of a workload. Where a webhook refuses that, the
+// workload is accepted and never ready.
+var made = map[manifest.GroupKind][]manifest.GroupKind{
+	{Group: "apps", Kind: "Deployment"}:  {{Group: "apps", Kind: "ReplicaSet"}, {Kind: "Pod"}},
+	{Group: "apps", Kind: "StatefulSet"}: {{Group: "apps", Kind: "ControllerRevision"}, {Kind: "Pod"}, {Kind: "PersistentVolumeClaim"}},
+	{Group: "apps", Kind: "DaemonSet"}:   {{Group: "apps", Kind: "ControllerRevision"}, {Kind: "Pod"}},
+	{Group: "apps", Kind: "ReplicaSet"}:  {{Kind: "Pod"}},
+	{Group: "batch", Kind: "Job"}:        {{Kind: "Pod"}},
+	{Group: "batch", Kind: "CronJob"}:    {{Group: "batch", Kind: "Job"}, {Kind: "Pod"}},
+}
+
+// requestsOf returns what an API server asks admission about an object and about all that is made of
+// it.
+func (s *surroundings) requestsOf(v int32) []*request {
+	own := s.request(v)
+	all := []*request{own}
+	for _, kind := range made[own.kind] {
+		r := *own
+		r.kind, r.version, r.plurals, r.body, r.labels = kind, "v1", s.pluralsOf(kind), nil, nil
+		if labels, _ := s.content[v].Field("spec", "template", "metadata", "labels"); labels != nil {
+			r.labels = manifest.Object{Body: map[string]any{"metadata": map[string]any{"labels": labels}}}.Labels()
+		}
+		all = append(all, &r)
+	}
+	return all
+}
+
+// component returns all without which some workloads may never be ready, and the workloads
+// themselves: what they depend on by edges, and what of Kubernetes' own kinds their seed has in
+// their Namespace or for the whole cluster. Fields do not say what a workload reads as it starts, so
+// what is beside it counts. Custom resources do not, unless they bring a Secret that it names.
+func (s *surroundings) component(workloads []int32) map[int32]bool {
+	members := slices.Clone(workloads)
+	for _, workload := range workloads {
+		seed, namespace := s.graph.vertices[workload].seed, s.ID(workload).Namespace
+		for _, v := range s.beside(workload) {
+			if s.graph.vertices[v].seed == seed && isPart(s.ID(v), namespace) {
+				members = append(members, v)
+			}
+		}
+		members = append(members, s.producers(workload)...)
+	}
+	return s.Needs(members...)
+}
+
+// isPart reports whether an object may be needed by the workloads of a namespace because it is
+// beside them.
+func isPart(id manifest.ID, namespace string) bool {
+	kind := id.GroupKind()
+	switch {
+	case !manifest.ServedByKubernetes(kind) || isExempt(kind) || kind.Group == "apiregistration.k8s.io" || kind == manifest.GroupKind{Kind: "Namespace"}:
+		return false
+	case kind.Group == "rbac.authorization.k8s.io":
+		return true
+	}
+	return id.Namespace == namespace || id.Namespace == ""
+}
+
+// isExempt reports whether API servers send no object of a kind to admission webhooks and policies.
+func isExempt(kind manifest.GroupKind) bool { return kind.Group == "admissionregistration.k8s.io" }
+
+// producers lists the custom resources in the namespace of a workload that bring Secrets which it
+// names, and their issuers.
+func (s *surroundings) producers(workload int32) []int32 {
+	var found []int32
+	secrets := map[string]bool{}
+	addSecrets(s.content[workload].Body["spec"], secrets)
+	for _, v := range s.beside(workload) {
+		o := s.content[v]
+		if o.ID.Namespace != s.ID(workload).Namespace || manifest.ServedByKubernetes(o.ID.GroupKind()) {
+			continue
+		}
+		ofName := o.ID.Kind == "SealedSecret" || o.ID.Kind == "ExternalSecret"
+		if secrets[o.Text("spec", "secretName")] || secrets[o.Text("spec", "target", "name")] || ofName && secrets[o.ID.Name] {
+			found = append(append(found, v), s.issuer(v)...)
+		}
+	}
+	return found
+}
+
+// addSecrets collects the Secrets that the specification of a workload names.
+func addSecrets(value any, names map[string]bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		for field, item := range v {
+			if ref, ok := item.(map[string]any); ok && (field == "secret" || field == "secretRef" || field == "secretKeyRef") {
+				item = ref["name"]
+				addSecrets(ref, names)
+			}
+			if name, ok := item.(string); ok && strings.HasPrefix(field, "secret") {
+				names[name] = true
+			} else {
+				addSecrets(item, names)
+			}
+		}
+	case []any:
+		for _, item := range v {
+			addSecrets(item, names)
+		}
+	}
+}
+
+// issuer returns the Issuer or ClusterIssuer that a Certificate names.
+func (s *surroundings) issuer(certificate int32) []int32 {
+	o := s.content[certificate]
+	id := manifest.ID{Group: o.ID.Group, Kind: "Issuer", Namespace: o.ID.Namespace, Name: o.Text("spec", "issuerRef", "name")}
+	if o.Text("spec", "issuerRef", "kind") == "ClusterIssuer" {
+		id.Kind, id.Namespace = "ClusterIssuer", ""
+	}
+	if v, ok := s.Beside(certificate, id); ok && s.content[v] != nil {
+		return []int32{v}
+	}
+	return nil
+}
