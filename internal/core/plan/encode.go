@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -40,16 +41,16 @@ func (p *Plan) Document() ([]byte, error) { return marshal(p) }
 // clusters each: servers and people open small files only, and Git stores a part that has not
 // changed once. All that belongs to one cluster is in one part.
 func (p *Plan) encode(limit int) (map[string][]byte, error) {
-	whole, err := marshal(p)
-	if err != nil || len(whole) <= limit {
+	whole, err := marshalUpTo(p, limit)
+	if !errors.Is(err, errTooLarge) {
 		return map[string][]byte{layout.PlanFile: whole}, err
 	}
 	files := map[string][]byte{}
 	head := *p
 	head.Tiers, head.Dependencies, head.Parts = nil, nil, nil
-	for i, clusters := range slices.Collect(slices.Chunk(p.clusters(), clustersPerPart)) {
+	for i, some := range p.parts() {
 		name := fmt.Sprintf("plan-%03d.yaml", i+1)
-		if files[name], err = marshal(p.part(clusters)); err != nil {
+		if files[name], err = marshal(some); err != nil {
 			return nil, err
 		}
 		head.Parts = append(head.Parts, name)
@@ -73,22 +74,27 @@ func (p *Plan) clusters() []string {
 	return sortedKeys(seen)
 }
 
-// part returns what of the plan is about some clusters, which are sorted.
-func (p *Plan) part(clusters []string) part {
-	in := func(c string) bool {
-		_, found := slices.BinarySearch(clusters, c)
-		return found
+// parts returns the tiers and dependencies of the plan by the clusters that they are about.
+func (p *Plan) parts() []part {
+	number := map[string]int{}
+	for i, cluster := range p.clusters() {
+		number[cluster] = i / clustersPerPart
 	}
-	var out part
+	out := make([]part, (len(number)+clustersPerPart-1)/clustersPerPart)
 	for _, t := range p.Tiers {
-		if in(t.Cluster) {
-			out.Tiers = append(out.Tiers, t)
-		}
+		some := &out[number[t.Cluster]]
+		some.Tiers = append(some.Tiers, t)
 	}
 	for _, d := range p.Dependencies {
-		d.From.Clusters = slices.DeleteFunc(slices.Clone(d.From.Clusters), func(c string) bool { return !in(c) })
-		if len(d.From.Clusters) > 0 {
-			out.Dependencies = append(out.Dependencies, d)
+		in := make([][]string, len(out))
+		for _, cluster := range d.From.Clusters {
+			n := number[cluster]
+			in[n] = append(in[n], cluster)
+		}
+		for n, clusters := range in {
+			if d.From.Clusters = clusters; len(clusters) > 0 {
+				out[n].Dependencies = append(out[n].Dependencies, d)
+			}
 		}
 	}
 	return out

@@ -3,7 +3,9 @@ package plan
 import (
 	"bytes"
 	"encoding"
+	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -19,9 +21,18 @@ import (
 // which keeps every event of a document in memory until it ends and takes ten times as long.
 // Texts that need more than single quotes are left to it. TestMarshalIsThatOfTheLibrary compares the
 // two.
-func marshal(value any) ([]byte, error) {
-	var w yamlWriter
+func marshal(value any) ([]byte, error) { return marshalUpTo(value, math.MaxInt) }
+
+// errTooLarge ends marshalUpTo.
+var errTooLarge = errors.New("it is larger than one file may be")
+
+// marshalUpTo is marshal of what has at most limit bytes.
+func marshalUpTo(value any, limit int) ([]byte, error) {
+	w := yamlWriter{limit: limit}
 	w.value(reflect.ValueOf(value), 0, atRoot)
+	if w.err == nil && w.Len() > limit {
+		w.err = errTooLarge
+	}
 	if w.err != nil {
 		return nil, fmt.Errorf("encoding a plan: %w", w.err)
 	}
@@ -30,7 +41,8 @@ func marshal(value any) ([]byte, error) {
 
 type yamlWriter struct {
 	bytes.Buffer
-	err error
+	limit int
+	err   error
 }
 
 // context is what a value comes after.
@@ -127,7 +139,7 @@ func (w *yamlWriter) list(v reflect.Value, indent int, after context) {
 	if after == afterKey {
 		w.WriteByte('\n')
 	}
-	for i := range v.Len() {
+	for i := 0; i < v.Len() && w.Len() <= w.limit; i++ {
 		if i > 0 || after == afterKey {
 			w.pad(indent)
 		}
