@@ -234,7 +234,7 @@ func isWord(s string) bool {
 	case c == '/', c == '_':
 		return true
 	case c >= '0' && c <= '9':
-		return text && (len(s) == 1 || !strings.ContainsRune("xXbBoO", rune(s[1])))
+		return text && (c > '0' || len(s) == 1 || !strings.ContainsRune("xXbBoO", rune(s[1])))
 	}
 	return false
 }

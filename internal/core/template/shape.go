@@ -24,6 +24,7 @@ import (
 // changes. TestShapesRenderWhatTemplatesRender compares the two.
 type shape struct {
 	plain, stamped []piece
+	text           []byte // for the next object
 }
 
 // piece is a part of an object's text, and the mark that follows it; empty at the end.
@@ -203,7 +204,7 @@ func newShape(t Text, vars Reconciler) *shape {
 	if err != nil {
 		return nil
 	}
-	return &shape{cut(plain), cut(stamped)}
+	return &shape{plain: cut(plain), stamped: cut(stamped)}
 }
 
 // marksAreWhole reports whether all marks in a value are strings of their own, and no keys.
@@ -243,19 +244,20 @@ func (s *shape) fill(vars *Reconciler) Rendered {
 		name, namespace := markDependsOn(i)
 		values[name], values[namespace] = on.Name, on.Namespace
 	}
-	digest := digestOf(join(s.plain, values))
+	s.text = join(s.text[:0], s.plain, values)
+	digest := digestOf(s.text)
 	values[markDigest] = digest
-	return Rendered{join(s.stamped, values), digest}
+	s.text = join(s.text[:0], s.stamped, values)
+	return Rendered{bytes.Clone(s.text), digest}
 }
 
-func join(pieces []piece, values map[string]string) []byte {
-	var b bytes.Buffer
-	b.Grow(1024)
+// join appends the pieces to a text, with values at their marks.
+func join(text []byte, pieces []piece, values map[string]string) []byte {
 	for _, p := range pieces {
-		b.Write(p.text)
+		text = append(text, p.text...)
 		if p.mark != "" {
-			b.WriteString(manifest.Quote(values[p.mark]))
+			text = append(text, manifest.Quote(values[p.mark])...)
 		}
 	}
-	return b.Bytes()
+	return text
 }
