@@ -37,7 +37,7 @@ func shownTiers() map[string]template.Reconciler {
 		Path: "./planted/edge/web/tier-01", Source: v1alpha1.ObjectReference{Name: "flux-system", Namespace: "flux-system"}, Wait: true,
 	}
 	onHub, creating := plain, plain
-	onHub.Namespace, onHub.KubeConfigSecret = "edge", "edge-kubeconfig"
+	onHub.Namespace, onHub.KubeConfigSecret, onHub.KubeConfigKey = "edge", "edge-kubeconfig", "value"
 	onHub.DependsOn = []template.ObjectName{{Name: "web.edge.00"}}
 	onHub.Decryption = &v1alpha1.Decryption{Provider: "sops", SecretName: "age"}
 	creating.Wait = false

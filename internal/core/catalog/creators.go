@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 
@@ -18,6 +19,44 @@ type CreatorKind struct {
 	// Current is the CEL expression that is true once the cluster is expected
 	// to be there; empty where the created API server alone is asked.
 	Current string `json:"current,omitempty"`
+	// KubeConfig is the Secret with the kubeconfig of the cluster, where it is not the one of
+	// Cluster API's contract.
+	KubeConfig CreatorSecret `json:"kubeConfig,omitzero"`
+}
+
+// CreatorSecret says where a controller leaves the kubeconfig of a cluster that it makes.
+type CreatorSecret struct {
+	// Suffix is what follows the creator's name in the Secret's: -admin-kubeconfig.
+	Suffix string `json:"suffix,omitempty"`
+	// Namespace is the Secret's; without one that of the creator.
+	Namespace string `json:"namespace,omitempty"`
+	// At is the field of the creator that names the Secret.
+	At []string `json:"at,omitempty"`
+	// Key of the Secret that holds the kubeconfig; value without one.
+	Key string `json:"key,omitempty"`
+}
+
+// defaultKubeConfigKey is the key of Cluster API's contract, and Flux's.
+const defaultKubeConfigKey = "value"
+
+// KubeConfigKey is the key under which the kind's controller leaves a kubeconfig.
+func (k CreatorKind) KubeConfigKey() string {
+	return cmp.Or(k.KubeConfig.Key, defaultKubeConfigKey)
+}
+
+// NewCreation says that an object of a seed creates a cluster, from the cluster on.
+func NewCreation(seed string, creator *manifest.Object, on string) *Creation {
+	c := &Creation{Seed: seed, Object: creator.ID, On: on}
+	secret := creators[creator.ID.GroupKind()].KubeConfig
+	c.KubeConfig.Namespace = secret.Namespace
+	if secret.Suffix != "" {
+		c.KubeConfig.Name = creator.ID.Name + secret.Suffix
+	}
+	if named := creator.Map(secret.At...); len(secret.At) > 0 && named != nil {
+		c.KubeConfig.Name, _ = named["name"].(string)
+		c.KubeConfig.Namespace, _ = named["namespace"].(string)
+	}
+	return c
 }
 
 //go:embed creators.yaml

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ func TestEveryRowOfTheCreatorTableIsReached(t *testing.T) {
 		t.Errorf("%d rows make %d kinds: one occurs twice", rows, len(creators))
 	}
 	for kind, row := range creators {
-		if got, ok := Creator(kind); !ok || got != row || !IsCreator(kind) {
+		if got, ok := Creator(kind); !ok || !reflect.DeepEqual(got, row) || !IsCreator(kind) {
 			t.Errorf("%s is not found as a creator", kind)
 		}
 		if row.Version == "" {

@@ -33,11 +33,12 @@ type Cluster struct {
 	Source v1alpha1.ObjectReference
 	// KubeConfig is the Secret on the hub; empty when there is no hub.
 	KubeConfig v1alpha1.ObjectReference
-	// kubeConfigAnywhere reports whether no document gives the Secret's namespace.
-	kubeConfigAnywhere bool
-	Decryption         *v1alpha1.Decryption
-	ReconcilerTemplate string
-	Provides           v1alpha1.ClusterProvides
+	// kubeConfigAnywhere reports whether no document gives the Secret's namespace, and
+	// kubeConfigUnnamed whether none gives its name.
+	kubeConfigAnywhere, kubeConfigUnnamed bool
+	Decryption                            *v1alpha1.Decryption
+	ReconcilerTemplate                    string
+	Provides                              v1alpha1.ClusterProvides
 	// DefaultType is the type of clusters that are created on this one.
 	DefaultType string
 	// CreatedBy is the object that creates the cluster; nil when none does.
@@ -52,15 +53,27 @@ type Creation struct {
 	Object manifest.ID
 	// On is the management cluster that the creator goes to.
 	On string
+	// KubeConfig is where the creator's controller leaves the kubeconfig; what is empty is as Cluster
+	// API has it.
+	KubeConfig v1alpha1.ObjectReference
 }
 
 // KubeConfigOf returns the Secret with the kubeconfig of a cluster that a creator makes, and the
 // cluster that it is on.
 func (c Cluster) KubeConfigOf() (on string, secret v1alpha1.ObjectReference) {
 	return cmp.Or(c.Hub, c.CreatedBy.On), v1alpha1.ObjectReference{
-		Namespace: cmp.Or(c.KubeConfig.Namespace, c.CreatedBy.Object.Namespace, c.Source.Namespace),
-		Name:      cmp.Or(c.KubeConfig.Name, c.Name+"-kubeconfig"),
+		Namespace: cmp.Or(c.KubeConfig.Namespace, c.CreatedBy.KubeConfig.Namespace, c.CreatedBy.Object.Namespace, c.Source.Namespace),
+		Name:      cmp.Or(c.KubeConfig.Name, c.CreatedBy.KubeConfig.Name, c.Name+"-kubeconfig"),
 	}
+}
+
+// KubeConfigKey returns the key under which the Secret holds the kubeconfig: that of the creator's
+// controller, or the usual one in a Secret that a document names.
+func (c Cluster) KubeConfigKey() string {
+	if c.CreatedBy == nil || !c.kubeConfigUnnamed {
+		return defaultKubeConfigKey
+	}
+	return creators[c.CreatedBy.Object.GroupKind()].KubeConfigKey()
 }
 
 // ReconciledOn returns the cluster whose reconciler acts for c.
@@ -175,7 +188,10 @@ func (inv *Inventory) MarkCreated(name string, creation *Creation) {
 	c := inv.Clusters[name]
 	c.CreatedBy = creation
 	if c.Hub != "" && c.kubeConfigAnywhere {
-		c.KubeConfig.Namespace = cmp.Or(creation.Object.Namespace, c.KubeConfig.Namespace)
+		c.KubeConfig.Namespace = cmp.Or(creation.KubeConfig.Namespace, creation.Object.Namespace, c.KubeConfig.Namespace)
+	}
+	if c.Hub != "" && c.kubeConfigUnnamed {
+		c.KubeConfig.Name = cmp.Or(creation.KubeConfig.Name, c.KubeConfig.Name)
 	}
 	inv.Put(c)
 }
@@ -230,13 +246,13 @@ func (inv *Inventory) resolveHub(c *Cluster, doc v1alpha1.Cluster) error {
 		return inv.problem(v1alpha1.ReasonInvalidHub, *c, fmt.Sprintf("spec.reconciledBy names %q, which has no reconciler of its own (%q acts for it)", c.Hub, hub.Hub), "Name "+quote(hub.Hub)+" instead.").WithField("spec.reconciledBy")
 	}
 	c.KubeConfig = doc.Spec.KubeConfigSecret
-	c.KubeConfig.Name = cmp.Or(c.KubeConfig.Name, c.Name+"-kubeconfig")
-	creator := ""
+	var creation Creation
 	if c.CreatedBy != nil {
-		creator = c.CreatedBy.Object.Namespace
+		creation = *c.CreatedBy
 	}
-	c.kubeConfigAnywhere = c.KubeConfig.Namespace == ""
-	c.KubeConfig.Namespace = cmp.Or(c.KubeConfig.Namespace, creator, hub.Source.Namespace)
+	c.kubeConfigAnywhere, c.kubeConfigUnnamed = c.KubeConfig.Namespace == "", c.KubeConfig.Name == ""
+	c.KubeConfig.Name = cmp.Or(c.KubeConfig.Name, creation.KubeConfig.Name, c.Name+"-kubeconfig")
+	c.KubeConfig.Namespace = cmp.Or(c.KubeConfig.Namespace, creation.KubeConfig.Namespace, creation.Object.Namespace, hub.Source.Namespace)
 	return nil
 }
 

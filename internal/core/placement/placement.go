@@ -215,7 +215,7 @@ func (s *placer) addCreated(inv *catalog.Inventory, n *node) error {
 		return creator.Problem(v1alpha1.ReasonBrokenDocument, fmt.Sprintf("it creates the cluster %q: %s", creator.ID.Name, why), "Correct that document.").WithCluster(creator.ID.Name)
 	}
 	on := p.Clusters[0]
-	creation := &catalog.Creation{Seed: s.seed.Name, Object: creator.ID, On: on}
+	creation := catalog.NewCreation(s.seed.Name, creator, on)
 	if c, declared := inv.Clusters[creator.ID.Name]; declared {
 		if c.CreatedBy != nil {
 			return creator.Problem(v1alpha1.ReasonDuplicateCluster, fmt.Sprintf("the cluster %q is also created by %s of seed %q", c.Name, c.CreatedBy.Object, c.CreatedBy.Seed), "Rename one of the two.").WithCluster(c.Name)

@@ -248,7 +248,7 @@ func (c *computation) markUnborn() {
 		for _, t := range previous.Plan.Tiers {
 			for _, created := range t.Creates {
 				if cl, declared := c.inventory.Clusters[created.Cluster]; declared && cl.CreatedBy == nil {
-					c.inventory.MarkCreated(created.Cluster, &catalog.Creation{Seed: name, Object: created.Object, On: t.Cluster})
+					c.inventory.MarkCreated(created.Cluster, &catalog.Creation{Seed: name, Object: created.Object, On: t.Cluster, KubeConfig: v1alpha1.ObjectReference{Namespace: created.KubeConfig.Namespace, Name: created.KubeConfig.Name}})
 				}
 			}
 		}

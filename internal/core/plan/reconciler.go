@@ -37,7 +37,7 @@ func (a *assembly) addReconciler(t *Tier, tv tierVertices) {
 	r := reconciler{cluster: t.Cluster, ordinal: t.Ordinal, text: template.Text{Name: "flux-kustomization.yaml.tmpl", Text: templates.FluxKustomization}}
 	r.vars = template.Reconciler{
 		Name: t.Object.Name, Namespace: t.Object.Namespace, Seed: a.seed.Name, Cluster: t.Cluster, Tier: name.Number(),
-		Path: "./" + t.Dir(), Source: cl.Source, KubeConfigSecret: cl.KubeConfig.Name,
+		Path: "./" + t.Dir(), Source: cl.Source, KubeConfigSecret: cl.KubeConfig.Name, KubeConfigKey: cl.KubeConfigKey(),
 		DependsOn: a.dependsOn(t), Wait: len(t.Creates) == 0, Decryption: cl.Decryption,
 	}
 	checks, exprs := a.healthChecks(tv)

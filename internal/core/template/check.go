@@ -89,7 +89,7 @@ var (
 	fullReconciler = Reconciler{
 		Name: "web.edge.01", Namespace: "edge", Seed: "web", Cluster: "edge", Tier: "01", ClusterType: "small", Path: "./planted/edge/web/tier-01",
 		Source:           v1alpha1.ObjectReference{Name: "flux-system", Namespace: "flux-system"},
-		KubeConfigSecret: "edge-kubeconfig", DependsOn: []ObjectName{{Name: "web.edge.00", Namespace: "flux-system"}},
+		KubeConfigSecret: "edge-kubeconfig", KubeConfigKey: "value", DependsOn: []ObjectName{{Name: "web.edge.00", Namespace: "flux-system"}},
 		HealthChecks:     []HealthCheck{{APIVersion: "v1", Kind: "ConfigMap", Name: "a", Namespace: "default"}},
 		HealthCheckExprs: []HealthCheckExpr{{APIVersion: "v1", Kind: "ConfigMap", Current: "true"}},
 		Decryption:       &v1alpha1.Decryption{Provider: "sops", SecretName: "sops"},

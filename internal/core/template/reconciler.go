@@ -34,6 +34,8 @@ type Reconciler struct {
 	Source v1alpha1.ObjectReference
 	// KubeConfigSecret names the Secret on the hub; empty when the cluster reconciles itself.
 	KubeConfigSecret string
+	// KubeConfigKey is the key of that Secret that holds the kubeconfig.
+	KubeConfigKey string
 	// DependsOn are the prerequisite tiers that the same cluster reconciles.
 	DependsOn []ObjectName
 	// Wait reports whether every object counts for health; else only HealthChecks do.

@@ -30,7 +30,7 @@ func TestDefaultReconciler(t *testing.T) {
 			r.DependsOn = []template.ObjectName{{Name: "web.edge.00"}, {Name: "infra.mgmt.02", Namespace: "infra"}}
 		},
 		"on a hub": func(r *template.Reconciler) {
-			r.Namespace, r.KubeConfigSecret = "edge", "edge-kubeconfig"
+			r.Namespace, r.KubeConfigSecret, r.KubeConfigKey = "edge", "edge-kubeconfig", "value"
 		},
 		"creates a cluster": func(r *template.Reconciler) {
 			r.Wait = false

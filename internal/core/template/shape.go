@@ -40,6 +40,7 @@ type shapeKey struct {
 	source                             v1alpha1.ObjectReference
 	decryption                         v1alpha1.Decryption
 	decrypts, kubeConfig, wait         bool
+	kubeConfigKey                      string
 }
 
 // shapeActions are the actions that a template with shapes may have, each as text/template writes it,
@@ -49,7 +50,7 @@ var shapeActions = map[string]bool{
 	"quote .Name": false, "quote .Namespace": false, "quote .Path": false, "quote .Seed": false, "quote .Cluster": false, "quote .Tier": false,
 	"quote .Source.Name": false, "quote .Source.Namespace": false, "ne .Source.Namespace .Namespace": false, ".Wait": false,
 	".DependsOn": false, ".KubeConfigSecret": false, ".HealthChecks": false, ".HealthCheckExprs": false, ".Decryption": false,
-	"quote .": true, "quote .Provider": true, ".SecretName": true, "toYaml . | indent 2": true,
+	"quote $.KubeConfigKey": false, "quote .": true, "quote .Provider": true, ".SecretName": true, "toYaml . | indent 2": true,
 }
 
 // hasShapes reports whether a template has no other actions than those of shapes.
@@ -106,7 +107,7 @@ func (t Text) shapeOf(vars *Reconciler) *shape {
 }
 
 func keyOf(vars *Reconciler) shapeKey {
-	key := shapeKey{namespace: vars.Namespace, tier: vars.Tier, source: vars.Source, kubeConfig: vars.KubeConfigSecret != "", wait: vars.Wait}
+	key := shapeKey{namespace: vars.Namespace, tier: vars.Tier, source: vars.Source, kubeConfig: vars.KubeConfigSecret != "", kubeConfigKey: vars.KubeConfigKey, wait: vars.Wait}
 	for _, on := range vars.DependsOn {
 		key.dependsOn += "n"
 		if on.Namespace != "" {

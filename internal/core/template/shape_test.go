@@ -68,7 +68,7 @@ func TestShapesRenderWhatTemplatesRender(t *testing.T) {
 			vars.DependsOn = append(vars.DependsOn, on)
 		}
 		if random.IntN(2) == 0 {
-			vars.KubeConfigSecret = name()
+			vars.KubeConfigSecret, vars.KubeConfigKey = name(), "admin.conf"
 		}
 		if random.IntN(4) == 0 {
 			vars.Decryption = &v1alpha1.Decryption{Provider: "sops", SecretName: name()}

@@ -202,9 +202,10 @@ func invalid(origin string, err error) error {
 // secretKeys are the keys under which a Secret may hold a kubeconfig.
 var secretKeys = []string{"value", "value.yaml"}
 
-// kubeConfigOf returns the kubeconfig in a Secret. What is in it is found by name, decoded.
-func kubeConfigOf(origin string, find func(name string) ([]byte, error)) ([]byte, error) {
-	for _, name := range secretKeys {
+// kubeConfigOf returns the kubeconfig in a Secret, under one of some keys or the usual ones. What is
+// in it is found by name, decoded.
+func kubeConfigOf(origin string, find func(name string) ([]byte, error), first ...string) ([]byte, error) {
+	for _, name := range append(first, secretKeys...) {
 		data, err := find(name)
 		if err != nil {
 			return nil, unusable("the %s holds no valid %q", origin, name)
@@ -216,7 +217,7 @@ func kubeConfigOf(origin string, find func(name string) ([]byte, error)) ([]byte
 			return data, nil
 		}
 	}
-	return nil, unusable("the %s has no key %q with a kubeconfig", origin, secretKeys[0])
+	return nil, unusable("the %s has no key %q with a kubeconfig", origin, append(first, secretKeys...)[0])
 }
 
 // encoded finds what is in a Secret as an API server sends it.

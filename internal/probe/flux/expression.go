@@ -1,6 +1,7 @@
 package flux
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"sync"
@@ -19,12 +20,14 @@ var topLevel = []string{"apiVersion", "kind", "metadata", "spec", "status"}
 type expression struct {
 	program cel.Program
 	// condition is the type of the condition that the expression asks for, and
-	// field the last field of the status that it names; one of them is for people.
-	condition, field string
+	// field the last field of the status that it names; one of them is for people. wanted are the
+	// values that the field may have; any true one without.
+	condition, field, wanted string
 }
 
 var (
 	conditionType = regexp.MustCompile(`\.type\s*==\s*['"](\w+)['"]`)
+	fieldIn       = regexp.MustCompile(`status(?:\.\w+)*\.(\w+)\s+in\s+\[([^\]]+)\]\s*$`)
 	lastField     = regexp.MustCompile(`status(?:\.\w+)*\.(\w+)\s*\)*\s*$`)
 )
 
@@ -50,6 +53,8 @@ func compile(source string) (*expression, error) {
 	e := &expression{program: program}
 	if m := conditionType.FindStringSubmatch(source); m != nil {
 		e.condition = m[1]
+	} else if m := fieldIn.FindStringSubmatch(source); m != nil {
+		e.field, e.wanted = m[1], m[2]
 	} else if m := lastField.FindStringSubmatch(source); m != nil {
 		e.field = m[1]
 	}
@@ -80,7 +85,7 @@ func (e *expression) missing(object map[string]any) string {
 		if e.field == "" {
 			return "it is not there yet by its status"
 		}
-		return e.field + " is not true yet"
+		return e.field + " is not " + cmp.Or(e.wanted, "true") + " yet"
 	}
 	c := conditionOf(object, e.condition)
 	if c.status == "" {

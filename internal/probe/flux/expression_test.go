@@ -56,6 +56,12 @@ func TestExpressionHolds(t *testing.T) {
 		"a field that is true": {
 			"status.initialization.controlPlaneInitialized", status(map[string]any{"initialization": map[string]any{"controlPlaneInitialized": true}}), true, "",
 		},
+		"a field that is one of several values": {
+			"has(status.phase) && status.phase in ['Ready', 'Upgrading']", status(map[string]any{"phase": "Upgrading"}), true, "",
+		},
+		"a field that is another one is not yet": {
+			"has(status.phase) && status.phase in ['Ready', 'Upgrading']", status(map[string]any{"phase": "Provisioning"}), false, "phase is not 'Ready', 'Upgrading' yet",
+		},
 		"a field that is missing is not yet": {
 			"status.initialization.controlPlaneInitialized", map[string]any{}, false, "controlPlaneInitialized is not true yet",
 		},

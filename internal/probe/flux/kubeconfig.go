@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/probe"
 )
@@ -191,7 +192,8 @@ func (c *cluster) byCreator(ctx context.Context) (*access, error) {
 		return nil, &unread{byCreator, "the " + origin, reasonOf(err), explain(err)}
 	}
 	content, _, _ := unstructured.NestedMap(object.Object, "data")
-	config, err := kubeConfigOf(origin, encoded(content))
+	kind, _ := catalog.Creator(creator.Object.GroupKind())
+	config, err := kubeConfigOf(origin, encoded(content), kind.KubeConfigKey())
 	if err != nil {
 		return nil, err
 	}
