@@ -286,7 +286,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonMissingNamespace, "The object is namespaced and has no namespace, as `helm template` prints it.", "Set `Seed.spec.namespace` or `-n`, or write `metadata.namespace`."},
 		{ReasonNamespaceRemoved, "A warning: the kind is cluster-scoped, so `metadata.namespace` is removed.", "Remove it."},
 		{ReasonLeftOut, "A warning: the object is not planned, because an annotation says that it is not applied on install.", "To apply it, remove the annotation."},
-		{ReasonAnnotationIgnored, "A warning: an annotation by which another tool orders objects has no effect.", "Declare what must come first with `furrow.dev/depends-on`."},
+		{ReasonAnnotationIgnored, "A warning: an annotation of another tool has no effect, or none but to order objects.", "See [hooks and waves](rules.md#hooks-and-waves). Declare what must come first with `furrow.dev/depends-on`."},
 		{ReasonDuplicateObject, "The seed has the same object twice.", "Keep one."},
 		{ReasonPlainSecret, "A Secret has readable values: in plain text, in a copy in an annotation, or in a comment.", "Encrypt every value with SOPS and remove copies and comments, or set `spec.plainSecrets: Allow`. A licence may be above the first key."},
 		{ReasonInvalidEncryption, "SOPS could not decrypt the object, or it counts as not encrypted: it was changed after encryption, or not written by SOPS.", "Encrypt the whole document again, with `--encrypted-regex '^(data|stringData)$'`."},

@@ -10,10 +10,12 @@ import (
 
 var declared = Rule{
 	Name: "declared",
-	Doc:  "An object waits for those that its annotations name.",
+	Doc:  "An object waits for those that its annotations name, in the form of Furrow, cli-utils, kapp or Planter, and for those in spec.dependsOn of Flux.",
 	Why:  "Some dependencies are in no field.",
 	Draw: func(w *World) {
+		groups := newChangeGroups(w)
 		for v, o := range w.Sources {
+			waitForFlux(w, v, o)
 			if o.Map("metadata", "annotations") == nil {
 				continue
 			}
@@ -24,6 +26,8 @@ var declared = Rule{
 					}
 				}
 			}
+			waitForSources(w, v, o)
+			groups.wait(w, v, o)
 		}
 	},
 }
@@ -42,40 +46,18 @@ var dialects = []dialect{
 	{"planter.nephio.org/dependencies", "apiVersion|Kind|namespace|name", parsePlanter},
 }
 
-// waitFor resolves one name of an annotation: the object of that name on the same cluster,
-// else on all clusters that have it. So an object on a workload cluster may name one on its
-// management cluster and need not name the cluster. A name that nothing has is an error and not a
-// warning as in other rules, since somebody wrote it on purpose.
+// waitFor resolves one name of an annotation.
 func (d dialect) waitFor(w *World, v int32, item string) {
-	fail := func(reason v1alpha1.Reason, message, next string) {
-		w.Fail(v, Finding{Reason: reason, Field: d.annotation, Missing: reason == v1alpha1.ReasonMissingDependency, Message: "annotation " + d.annotation + message, Next: next})
-	}
 	id, ok := d.parse(item)
 	if !ok {
-		fail(v1alpha1.ReasonInvalidDependency, fmt.Sprintf(": %q is not of the form %s", item, d.form), "Correct the annotation.")
+		w.Fail(v, invalid(d.annotation, fmt.Sprintf("annotation %s: %q is not of the form %s", d.annotation, item, d.form), "Correct the annotation."))
 		return
 	}
-	reason := Reason{Field: "metadata.annotations[" + d.annotation + "]", Why: fmt.Sprintf("%s: %s", d.annotation, manifest.Printable(item)), OrderOnly: true}
-	if to, ok := w.Beside(v, id); ok {
-		if to == v {
-			fail(v1alpha1.ReasonInvalidDependency, " names the object itself", "Correct the annotation.")
-			return
-		}
-		w.Wait(v, to, reason)
-		return
+	next := "Add that object, or correct the annotation."
+	if _, object, ok := strings.Cut(item, "v1/"); ok && strings.HasPrefix(item, "v1/") {
+		next = fmt.Sprintf("The group of an object is without its version, and that of v1 is core: write core/%s.", manifest.Printable(object))
 	}
-	elsewhere := w.Everywhere(id)
-	if len(elsewhere) == 0 {
-		next := "Add that object, or correct the annotation."
-		if _, object, ok := strings.Cut(item, "v1/"); ok && strings.HasPrefix(item, "v1/") {
-			next = fmt.Sprintf("The group of an object is without its version, and that of v1 is core: write core/%s.", manifest.Printable(object))
-		}
-		fail(v1alpha1.ReasonMissingDependency, fmt.Sprintf(" names %s, which is in no seed", id), next)
-		return
-	}
-	for _, to := range elsewhere {
-		w.Wait(v, to, reason)
-	}
+	waitForID(w, v, d.annotation, id, item, next)
 }
 
 func parseOwn(item string) (manifest.ID, bool) {

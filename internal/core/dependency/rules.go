@@ -28,6 +28,8 @@ const (
 	// Admission is for rules about what admission does to other objects. They draw an edge one way
 	// or the other, by what is drawn so far.
 	Admission
+	// Ordered is for orders that give way to what an API server needs.
+	Ordered
 )
 
 // Rules returns all the rules there are, in the order in which they run, which is that of their
@@ -46,5 +48,6 @@ func Rules() []Rule {
 		apiservice,
 		webhook,
 		policy,
+		waves,
 	}
 }

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -37,8 +36,8 @@ func Complete(objects []Object, opts Options) (Result, error) {
 	}
 	c := completion{opts: opts, defined: map[GroupKind]Scope{}, first: map[ID]Object{}, unknown: map[string][]Object{}}
 	kept := c.drop(objects)
-	for _, order := range foreignOrders {
-		c.warnOfOrder(kept, order)
+	for _, hooks := range []hookStages{helmHooks, argoHooks} {
+		c.warnOfHooks(kept, hooks)
 	}
 	for _, o := range kept {
 		for _, d := range Defines(o) {
@@ -80,7 +79,7 @@ func (c *completion) refuse(reason v1alpha1.Reason, o Object, message, next stri
 
 // dropRules name the objects that are not meant to be applied; each returns
 // why, or "".
-var dropRules = []func(Object) string{hookWithoutInstall, localConfig}
+var dropRules = []func(Object) string{hookWithoutInstall, hookWithoutSync, localConfig}
 
 // drop leaves out the objects for which a rule says so, each with a warning.
 func (c *completion) drop(objects []Object) []Object {
@@ -98,22 +97,21 @@ next:
 	return kept
 }
 
-// idleHooks are the Helm hooks that neither an install nor an upgrade runs.
-var idleHooks = []string{"test", "test-success", "test-failure", "pre-delete", "post-delete", "pre-rollback", "post-rollback"}
-
 // hookWithoutInstall returns why an object is left out that Helm would create only in hooks that
 // neither an install nor an upgrade runs, such as tests. One that is for other hooks as well stays.
 func hookWithoutInstall(o Object) string {
-	hooks := o.Annotation("helm.sh/hook")
-	if strings.TrimSpace(hooks) == "" {
+	if !helmHooks.isIdle(o) {
 		return ""
 	}
-	for hook := range strings.SplitSeq(hooks, ",") {
-		if !slices.Contains(idleHooks, strings.TrimSpace(hook)) {
-			return ""
-		}
+	return fmt.Sprintf("its Helm hooks (%s) run on neither install nor upgrade", Printable(o.Annotation(annotationHelmHook)))
+}
+
+// hookWithoutSync is the same for Argo CD, whose hook Skip is for nothing at all.
+func hookWithoutSync(o Object) string {
+	if !argoHooks.isIdle(o) {
+		return ""
 	}
-	return fmt.Sprintf("its Helm hooks (%s) run on neither install nor upgrade", Printable(hooks))
+	return fmt.Sprintf("no sync that succeeds runs its hooks of Argo CD (%s)", Printable(o.Annotation(annotationArgoHook)))
 }
 
 // localConfig returns why an object is left out that is for tools alone, as kustomize and kpt mark
@@ -127,29 +125,13 @@ func localConfig(o Object) string {
 	return fmt.Sprintf("its annotation %s says that it is for tools alone", key)
 }
 
-// foreignOrder is an annotation by which another tool orders objects, and that has no
-// effect here.
-type foreignOrder struct{ annotation, plain, effect, next string }
-
-const (
-	likeAnyOther = "the object is planned like any other, and does not run again at each change"
-	nextForHooks = "Declare what has to wait for it with furrow.dev/depends-on, and give a Job a new name whenever it changes."
-)
-
-// foreignOrders has, as plain, the value of each that asks for nothing: CustomResourceDefinitions
-// come first by a rule, and 0 is the wave of everything.
-var foreignOrders = []foreignOrder{
-	{"helm.sh/hook", "crd-install", likeAnyOther, nextForHooks},
-	{"argocd.argoproj.io/hook", "", likeAnyOther, nextForHooks},
-	{"argocd.argoproj.io/sync-wave", "0", "the order comes from dependencies", "Declare what has to wait for it with furrow.dev/depends-on."},
-}
-
-// warnOfOrder warns once of an annotation, however many objects have it.
-func (c *completion) warnOfOrder(objects []Object, order foreignOrder) {
+// warnOfHooks warns once of the hooks of a tool, however many objects have one. They order objects,
+// and are objects like all others in every other way. A hook that is unknown has no effect at all.
+func (c *completion) warnOfHooks(objects []Object, hooks hookStages) {
 	var first Object
 	count := 0
 	for _, o := range objects {
-		if value := strings.TrimSpace(o.Annotation(order.annotation)); value != "" && value != order.plain {
+		if value := strings.TrimSpace(o.Annotation(hooks.annotation)); value != "" && value != "crd-install" {
 			if count++; count == 1 {
 				first = o
 			}
@@ -162,8 +144,12 @@ func (c *completion) warnOfOrder(objects []Object, order foreignOrder) {
 	if count > 1 {
 		others = fmt.Sprintf(" (one of %d in the seed)", count)
 	}
-	message := fmt.Sprintf("annotation %s: %s%s has no effect: %s", order.annotation, Printable(first.Annotation(order.annotation)), others, order.effect)
-	c.warn(v1alpha1.ReasonAnnotationIgnored, first, message, order.next)
+	effect, next := "orders the object, which does not run again at each change, and stays after it has run", "Give a Job a new name whenever it changes."
+	if _, known := hooks.stage(first); !known {
+		effect = "has no effect: the object is planned like any other, and does not run again at each change"
+		next = "Declare what has to wait for it with furrow.dev/depends-on, and give a Job a new name whenever it changes."
+	}
+	c.warn(v1alpha1.ReasonAnnotationIgnored, first, fmt.Sprintf("annotation %s: %s%s %s", hooks.annotation, Printable(first.Annotation(hooks.annotation)), others, effect), next)
 }
 
 // resolveNamespace gives the object the namespace that its scope requires, false if it cannot. It

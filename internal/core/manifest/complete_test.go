@@ -89,12 +89,18 @@ func TestComplete(t *testing.T) {
 				`f:15: Pod "c": LeftOut`,
 			},
 		},
-		"hooks and waves of Argo CD have no effect": {
+		"hooks of Argo CD that no sync runs are left out": {
+			text: "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: ns, annotations: {argocd.argoproj.io/hook: \"SyncFail, PostDelete\"}}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: b, namespace: ns, annotations: {argocd.argoproj.io/hook: Skip}}\n",
+			wantWarnings: []string{
+				`f:1: Pod "a": LeftOut`,
+				`f:5: Pod "b": LeftOut`,
+			},
+		},
+		"a hook of Argo CD is not run again, and waves order objects elsewhere": {
 			text: thing("A", "name: a, namespace: b, annotations: {argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/sync-wave: \"-1\"}") +
 				thing("A", "name: c, namespace: b, annotations: {argocd.argoproj.io/sync-wave: \"0\"}") + thing("A", "name: d, namespace: b, annotations: {argocd.argoproj.io/sync-wave: \"5\"}") + crd,
 			want: []string{"x.io/A/b/a@f:1", "x.io/A/b/c@f:5", "x.io/A/b/d@f:9", "apiextensions.k8s.io/CustomResourceDefinition/as.x.io@f:13"},
 			wantWarnings: []string{
-				`f:1: A "a": AnnotationIgnored`,
 				`f:1: A "a": AnnotationIgnored`,
 			},
 		},
