@@ -37,7 +37,8 @@ last. Of what no run has planned yet it says so, and of an object that is being 
 OBJECT is group/Kind/namespace/name, or any end of it that is unambiguous, such as
 Deployment/app/web or web. The core group is written "core".`,
 		Example: `  furrow explain apps/Deployment/core/upf
-  furrow explain Deployment/core/upf --seed edge-5g -o yaml`,
+  furrow explain Deployment/core/upf --seed edge-5g -o yaml
+  furrow explain --rules                   # the rules of placement and dependencies`,
 		Args: exactly(1, "one object"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := session.open(cmd.Context())
@@ -60,6 +61,7 @@ Deployment/app/web or web. The core group is written "core".`,
 	output.add(cmd)
 	cmd.Flags().Var(textFlag(&seed, "", dnsLabel), "seed", "seed to search, if several have such an object")
 	mustComplete(cmd, "seed", session.completeSeeds)
+	explainRules(cmd, &output)
 	return cmd
 }
 

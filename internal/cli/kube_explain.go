@@ -52,6 +52,7 @@ as you may read them; --credentials names a directory with your own.`,
 	e.output.add(cmd)
 	cmd.Flags().Var(textFlag(&e.seed, "", dnsLabel), "seed", "Seed to search, if several have such an object")
 	mustComplete(cmd, "seed", f.completeSeeds)
+	explainRules(cmd, &e.output)
 	return cmd
 }
 

@@ -55,6 +55,7 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	if s.previous != nil && s.previous.Plan != nil {
 		a.plan.Generation = s.previous.Plan.Generation + 1
 	}
+	a.plan.DisabledRules = slices.Sorted(slices.Values(s.seed.Spec.DisabledRules))
 	if by := s.pace.GroupBy; by != "" && by != v1alpha1.GroupByTier {
 		a.plan.GroupBy = by
 	}

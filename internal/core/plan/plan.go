@@ -69,6 +69,8 @@ type Plan struct {
 	Inputs string `yaml:"inputs"`
 	// Removal reports whether the seed is gone and everything of it leaves.
 	Removal bool `yaml:"removal,omitempty"`
+	// DisabledRules are the dependency rules that the seed switches off, in order.
+	DisabledRules []string `yaml:"disabledRules,omitempty" json:"DisabledRules,omitempty"`
 	// GroupBy says which tiers are proposed together, also once the seed is gone; empty
 	// where each is proposed alone.
 	GroupBy v1alpha1.GroupBy `yaml:"groupBy,omitempty" json:"GroupBy,omitempty"`
