@@ -63,7 +63,13 @@ type SeedSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
 
-	// ClusterSelector selects, by their labels, the workload clusters that the seed is planted on.
+	// Role says on which clusters the seed is planted: Workload, the default, on workload clusters;
+	// Management on its management cluster, or on those that clusterSelector selects; Any on clusters
+	// of both roles. What has a reason of its own to be elsewhere still goes there.
+	// +optional
+	Role SeedRole `json:"role,omitempty"`
+
+	// ClusterSelector selects, by their labels, the clusters of the seed's role that it is planted on.
 	// Without one a seed that creates clusters is planted on those, any other on all workload clusters.
 	// +optional
 	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
@@ -112,6 +118,20 @@ type SeedSpec struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="deletionTimeout must be at least 1s"
 	DeletionTimeout *metav1.Duration `json:"deletionTimeout,omitempty"`
 }
+
+// SeedRole says clusters of which role a seed is planted on.
+//
+// +kubebuilder:validation:Enum=Workload;Management;Any
+type SeedRole string
+
+const (
+	// SeedRoleWorkload plants a seed on workload clusters.
+	SeedRoleWorkload SeedRole = "Workload"
+	// SeedRoleManagement plants a seed on management clusters.
+	SeedRoleManagement SeedRole = "Management"
+	// SeedRoleAny plants a seed on clusters of both roles.
+	SeedRoleAny SeedRole = "Any"
+)
 
 // SeedRender names one renderer and its options.
 type SeedRender struct {

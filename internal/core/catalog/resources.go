@@ -112,6 +112,7 @@ func (p *Package) override(settings v1alpha1.SeedSpec) {
 		spec = *p.spec
 	}
 	spec.Namespace = cmp.Or(settings.Namespace, spec.Namespace)
+	spec.Role = cmp.Or(settings.Role, spec.Role)
 	spec.ClusterSelector = cmp.Or(settings.ClusterSelector, spec.ClusterSelector)
 	spec.ManagementCluster = cmp.Or(settings.ManagementCluster, spec.ManagementCluster)
 	if settings.DisabledRules != nil {

@@ -113,7 +113,7 @@ func (s *placer) byRole(o *manifest.Object, value string) ([]string, error) {
 		name, err := s.management(o)
 		return []string{name}, err
 	case v1alpha1.RoleWorkload:
-		return s.selectedClusters(o)
+		return s.selectedWorkloads(o)
 	}
 	return nil, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("annotation %s: %q is not a role", v1alpha1.AnnotationRole, value), "Write Management or Workload.").WithField(v1alpha1.AnnotationRole)
 }

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,49 +15,79 @@ import (
 
 var selected = Rule{
 	Name: "selected",
-	Doc:  "Everything else goes to the workload clusters that the seed selects; without a selector to those it creates, else to all.",
+	Doc:  "Everything else goes to the clusters of the seed's role that it selects, workload clusters by default; without a selector to those it creates, else to all; with role Management to its management cluster.",
 	match: func(s *placer, o *manifest.Object) (decision, error) {
 		clusters, err := s.selectedClusters(o)
 		return decision{clusters: clusters, why: s.selectionWhy()}, err
 	},
 }
 
-// selectedClusters returns the workload clusters that the seed is planted on: those that its
-// selector matches, without one those that it creates, else all. No match is an error and not an
-// empty list: an object that goes nowhere would count as removed.
+// selectedClusters returns the clusters that the seed is planted on, by its role and selector. No
+// match is an error and not an empty list: an object that goes nowhere would count as removed.
+func (s *placer) selectedClusters(o *manifest.Object) ([]string, error) {
+	switch s.seed.Spec.Role {
+	case "", v1alpha1.SeedRoleWorkload:
+		return s.selectedWorkloads(o)
+	case v1alpha1.SeedRoleManagement:
+		if s.seed.Spec.ClusterSelector == nil {
+			name, err := s.management(o)
+			return []string{name}, err
+		}
+		return s.selectedAmong(o, s.withRole(v1alpha1.RoleManagement), "management cluster")
+	case v1alpha1.SeedRoleAny:
+		all := union(slices.Concat(s.withRole(v1alpha1.RoleManagement), s.withRole(v1alpha1.RoleWorkload)))
+		if s.seed.Spec.ClusterSelector == nil {
+			if len(all) == 0 {
+				return nil, o.Problem(v1alpha1.ReasonNoWorkloadCluster, "there is no cluster", "Declare a Cluster.")
+			}
+			return all, nil
+		}
+		return s.selectedAmong(o, all, "cluster")
+	}
+	return nil, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("the seed's role %q is unknown", s.seed.Spec.Role), "Write Workload, Management or Any in spec.role of the Seed.").WithField("spec.role")
+}
+
+// selectedWorkloads returns the workload clusters that the seed is planted on: those that its
+// selector matches, without one those that it creates, else all. The selector of a seed for
+// management clusters says nothing of them.
+func (s *placer) selectedWorkloads(o *manifest.Object) ([]string, error) {
+	workload := s.withRole(v1alpha1.RoleWorkload)
+	if s.seed.Spec.ClusterSelector != nil && s.seed.Spec.Role != v1alpha1.SeedRoleManagement {
+		return s.selectedAmong(o, workload, "workload cluster")
+	}
+	if created := s.created(); len(created) > 0 {
+		return created, nil
+	}
+	if len(workload) == 0 {
+		if at, broken := s.inventory.AnyBroken(); broken {
+			return nil, o.Problem(v1alpha1.ReasonBrokenDocument, fmt.Sprintf("there is no workload cluster, and %s cannot be used and may declare one", at), "Correct that document.")
+		}
+		return nil, o.Problem(v1alpha1.ReasonNoWorkloadCluster, "there is no workload cluster", "Declare a Cluster with spec.role Workload.")
+	}
+	return workload, nil
+}
+
+// selectedAmong returns those of some clusters that the seed's selector matches.
 //
 // A variant is asked only about its own clusters; the selector may match none of them while it
 // matches others. Then it is asked about all, and what is not of the variant is left out later.
-func (s *placer) selectedClusters(o *manifest.Object) ([]string, error) {
-	workload := s.withRole(v1alpha1.RoleWorkload)
-	if s.seed.Spec.ClusterSelector == nil {
-		if created := s.created(); len(created) > 0 {
-			return created, nil
-		}
-		if len(workload) == 0 {
-			if at, broken := s.inventory.AnyBroken(); broken {
-				return nil, o.Problem(v1alpha1.ReasonBrokenDocument, fmt.Sprintf("there is no workload cluster, and %s cannot be used and may declare one", at), "Correct that document.")
-			}
-			return nil, o.Problem(v1alpha1.ReasonNoWorkloadCluster, "there is no workload cluster", "Declare a Cluster with spec.role Workload.")
-		}
-		return workload, nil
-	}
+func (s *placer) selectedAmong(o *manifest.Object, clusters []string, what string) ([]string, error) {
 	selector, err := metav1.LabelSelectorAsSelector(s.seed.Spec.ClusterSelector)
 	if err != nil {
 		return nil, o.Problem(v1alpha1.ReasonInvalidPlacement, "the seed's clusterSelector is invalid: "+err.Error(), "Correct spec.clusterSelector of the Seed.").WithField("spec.clusterSelector")
 	}
-	clusters := slices.DeleteFunc(slices.Clone(workload), func(name string) bool {
+	matching := slices.DeleteFunc(slices.Clone(clusters), func(name string) bool {
 		return !selector.Matches(labels.Set(s.inventory.Clusters[name].Labels))
 	})
-	if len(clusters) == 0 && len(s.among) > 0 {
+	if len(matching) == 0 && len(s.among) > 0 {
 		s.among = nil
 		return s.selectedClusters(o)
 	}
-	if len(clusters) == 0 {
-		return nil, o.Problem(v1alpha1.ReasonNoClusterMatches, fmt.Sprintf("no workload cluster matches the seed's clusterSelector %q", selector),
-			"Label one of: "+strings.Join(first(workload, 8), ", ")+"; or change the selector.").WithField("spec.clusterSelector")
+	if len(matching) == 0 {
+		return nil, o.Problem(v1alpha1.ReasonNoClusterMatches, fmt.Sprintf("no %s matches the seed's clusterSelector %q", what, selector),
+			"Label one of: "+strings.Join(first(clusters, 8), ", ")+"; or change the selector.").WithField("spec.clusterSelector")
 	}
-	return clusters, nil
+	return matching, nil
 }
 
 // created returns the workload clusters that the seed itself creates.
@@ -72,13 +103,20 @@ func (s *placer) created() []string {
 
 // selectionWhy returns the Why of selectedClusters, in the same order of cases.
 func (s *placer) selectionWhy() string {
+	among := map[v1alpha1.SeedRole]string{v1alpha1.SeedRoleManagement: "management clusters", v1alpha1.SeedRoleAny: "clusters"}[s.seed.Spec.Role]
 	if selector := s.seed.Spec.ClusterSelector; selector != nil {
 		if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
-			return "the seed selects all workload clusters"
+			return "the seed selects all " + cmp.Or(among, "workload clusters")
+		}
+		if among != "" {
+			return fmt.Sprintf("the seed selects %s with %s", among, metav1.FormatLabelSelector(selector))
 		}
 		return "the seed selects " + metav1.FormatLabelSelector(selector)
 	}
-	if len(s.created()) > 0 {
+	switch {
+	case among != "":
+		return fmt.Sprintf("the seed's role is %s", s.seed.Spec.Role)
+	case len(s.created()) > 0:
 		return "the seed creates the cluster and selects no other"
 	}
 	return "the seed selects no clusters, so it goes to all workload clusters"
