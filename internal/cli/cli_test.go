@@ -58,9 +58,9 @@ func TestFlagsAreOnlyWhereTheyMeanSomething(t *testing.T) {
 	cases := map[string][]string{
 		"id":             {"abandon", "adopt", "confirm", "controller", "diff", "explain", "list", "merge", "pause", "plan", "reject", "resume", "retry", "run", "show", "skip", "status", "wait"},
 		"environment":    {"abandon", "adopt", "confirm", "controller", "diff", "explain", "list", "merge", "pause", "plan", "reject", "resume", "retry", "run", "show", "skip", "status", "wait"},
-		"strict":         {"controller", "explain", "lint", "plan", "run"},
+		"strict":         {"controller", "explain", "graph", "lint", "plan", "run"},
 		"deletion-guard": {"controller", "run"},
-		"output":         {"explain", "lint", "list", "plan", "replay", "show", "status", "version"},
+		"output":         {"explain", "graph", "lint", "list", "plan", "replay", "show", "status", "version"},
 	}
 	for flag, want := range cases {
 		t.Run(flag, func(t *testing.T) {

@@ -17,6 +17,8 @@ type outputFlag struct {
 	format string
 	// hasWide reports whether there is a format wide.
 	hasWide bool
+	// graphs are further formats, of pictures, which write does not know.
+	graphs []string
 }
 
 func (f *outputFlag) add(cmd *cobra.Command) {
@@ -24,6 +26,7 @@ func (f *outputFlag) add(cmd *cobra.Command) {
 	if f.hasWide {
 		formats = []string{"table", "wide", "yaml", "json"}
 	}
+	formats = append(formats, f.graphs...)
 	cmd.Flags().VarP(textFlag(&f.format, "table", oneOf(formats...)), "output", "o", "output format: "+alternatives(formats))
 	mustComplete(cmd, "output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }

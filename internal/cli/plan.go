@@ -33,10 +33,13 @@ type planCommand struct {
 	out     string
 	// diff shows what changes about the plans in force.
 	diff bool
+	// present shows one plan or more.
+	present func(*cobra.Command, []*plan.Plan) error
 }
 
 func newPlan() *cobra.Command {
-	c := &planCommand{output: outputFlag{hasWide: true}}
+	c := &planCommand{output: outputFlag{hasWide: true, graphs: []string{"dot", "mermaid"}}}
+	c.present = c.print
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Show what goes where, in which tier, and why; changes nothing",
@@ -51,7 +54,8 @@ With --diff it shows what that changes about the plans in force: which tiers are
 and which leave, with their objects. A directory is compared as it is on disk, committed or not.
 
 Warnings come first. Clusters that are equal are shown as one, and the objects of a tier that has
-many by why and kind, with some of their names; -o wide shows each.
+many by why and kind, with some of their names; -o wide shows each. With -o dot or mermaid it writes
+the graph of the tiers of one seed, as furrow graph does.
 
 It exits with 3 when a seed cannot be planned.`,
 		Example: `  helm template my-app ./chart | furrow plan -n my-app -f -
@@ -116,6 +120,9 @@ func (c *planCommand) run(cmd *cobra.Command) error {
 func (c *planCommand) compare(cmd *cobra.Command) error {
 	if c.input.given() || c.out != "" {
 		return usageError{errors.New("--diff compares a control plane: leave out -f and --out")}
+	}
+	if slices.Contains(c.output.graphs, c.output.format) {
+		return usageError{fmt.Errorf("--diff has no graph: leave out -o %s", c.output.format)}
 	}
 	options, err := c.session.named()
 	if err != nil {
@@ -244,6 +251,22 @@ func (c *planCommand) show(cmd *cobra.Command, outcomes map[string]*plan.Outcome
 			return err
 		}
 	}
+	if len(plans) > 0 {
+		if err := c.present(cmd, plans); err != nil {
+			return err
+		}
+	}
+	if failed {
+		return errProblems
+	}
+	return nil
+}
+
+// print writes plans in the format of -o.
+func (c *planCommand) print(cmd *cobra.Command, plans []*plan.Plan) error {
+	if slices.Contains(c.output.graphs, c.output.format) {
+		return writeGraph(raw(cmd.OutOrStdout()), plans, c.output.format)
+	}
 	views := make([]planDocument, len(plans))
 	for i, p := range plans {
 		views[i] = planDocument{p}
@@ -252,19 +275,11 @@ func (c *planCommand) show(cmd *cobra.Command, outcomes map[string]*plan.Outcome
 	if len(views) == 1 {
 		value = views[0]
 	}
-	if len(plans) > 0 {
-		if err := c.output.write(cmd.OutOrStdout(), value, func(w io.Writer) {
-			for _, p := range plans {
-				planTable(w, p, c.output.wide())
-			}
-		}); err != nil {
-			return err
+	return c.output.write(cmd.OutOrStdout(), value, func(w io.Writer) {
+		for _, p := range plans {
+			planTable(w, p, c.output.wide())
 		}
-	}
-	if failed {
-		return errProblems
-	}
-	return nil
+	})
 }
 
 // printErrors writes each problem of an error with a prefix of its own.

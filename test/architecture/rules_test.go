@@ -134,6 +134,7 @@ var rows = []row{
 	{"internal/git/odb", edge, []string{"internal/core/githash"}},
 	{"internal/git", edge, []string{"internal/core/githash", "internal/core/redact", "internal/core/truncate", "internal/backoff", "internal/git/odb"}},
 	{"internal/webhook", edge, nil},
+	{"internal/draw", edge, []string{"internal/core"}},
 	{"internal/forge", edge, []string{"internal/core/layout", "internal/core/manifest", "internal/core/redact", "internal/core/truncate", "internal/backoff", "internal/git"}},
 	{"internal/probe", edge, []string{"api", "internal/core", "internal/backoff"}},
 	{"internal/simulator", edge, []string{"api", "internal/core", "internal/probe"}},
@@ -148,7 +149,7 @@ var rows = []row{
 	{"internal/cli", cli, []string{
 		"api", "templates", "config", "internal/core", "internal/render", "internal/plugin", "internal/backoff", "internal/git",
 		"internal/forge", "internal/probe", "internal/simulator", "internal/engine", "internal/controlplane", "controllers",
-		"internal/standalone", "internal/demo", "internal/state", "internal/webhook", "internal/web",
+		"internal/standalone", "internal/demo", "internal/draw", "internal/state", "internal/webhook", "internal/web",
 	}},
 	{".", mainPkg, []string{"internal/cli"}},
 	{"test", test, nil},

@@ -1,0 +1,185 @@
+package draw
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// maxLines is how many lines the text of a tier has besides its name.
+const maxLines = 12
+
+// title says what the picture is of.
+func (g *Graph) title() string { return "Plan of seed " + g.Seed }
+
+// summary returns lines for the objects of a tier: each by kind and name where they are few, else
+// how many there are of each kind.
+func (t *Tier) summary() []string {
+	var out []string
+	if len(t.ids) <= maxLines && len(t.Objects) == len(t.ids) {
+		for _, id := range t.ids {
+			out = append(out, nameOf(id))
+		}
+		return out
+	}
+	for i, k := range t.Kinds {
+		if i == maxLines-1 && len(t.Kinds) > maxLines {
+			rest := 0
+			for _, k := range t.Kinds[i:] {
+				rest += k.Count
+			}
+			return append(out, fmt.Sprintf("%d of %d other kinds", rest, len(t.Kinds)-i))
+		}
+		out = append(out, fmt.Sprintf("%d %s", k.Count, k.Kind))
+	}
+	return out
+}
+
+// nameOf names an object by its kind and name; its namespace is in tooltips and in JSON.
+func nameOf(id manifest.ID) string { return id.Kind + " " + id.Name }
+
+// DOT returns the graph in the language of Graphviz. Edges go from what is waited for to what waits.
+func (g *Graph) DOT() string {
+	var out strings.Builder
+	line := func(indent int, format string, args ...any) {
+		out.WriteString(strings.Repeat("  ", indent))
+		fmt.Fprintf(&out, format+"\n", args...)
+	}
+	line(0, "digraph plan {")
+	line(1, "graph [label=%s, labelloc=t, rankdir=LR, newrank=true, compound=true, fontname=\"sans-serif\"];", dotText(g.title()))
+	line(1, `node [shape=box, style=rounded, fontname="sans-serif", fontsize=10];`)
+	line(1, `edge [fontname="sans-serif", fontsize=9];`)
+	for l, lane := range g.Lanes {
+		line(1, "subgraph cluster_lane%d {", l)
+		line(2, "label=%s;", dotText(lane.Name))
+		for i := range g.Tiers {
+			t := &g.Tiers[i]
+			switch {
+			case t.Lane != l:
+			case g.few && len(t.ids) > 0:
+				line(2, "subgraph cluster_t%d {", i)
+				line(3, "label=%s;", dotText(t.Name))
+				for n, id := range t.ids {
+					line(3, "t%do%d [label=%s, tooltip=%s];", i, n, dotText(nameOf(id)), dotText(t.Objects[n]))
+				}
+				line(2, "}")
+			default:
+				line(2, "t%d [label=%s];", i, dotText(append([]string{t.Name}, t.summary()...)...))
+			}
+		}
+		line(1, "}")
+	}
+	for _, w := range g.Waits {
+		line(1, "t%do%d -> t%do%d [label=%s, tooltip=%s];", w.From.Tier, w.From.Index, w.To.Tier, w.To.Index, dotText(w.Rule), dotText(w.Why))
+	}
+	for _, e := range g.tierEdges() {
+		from, tail := g.node(e.From)
+		to, head := g.node(e.To)
+		clip := ""
+		if tail != "" {
+			clip += ", ltail=" + tail
+		}
+		if head != "" {
+			clip += ", lhead=" + head
+		}
+		line(1, "%s -> %s [tooltip=%s%s];", from, to, dotText(e.Why), clip)
+	}
+	line(0, "}")
+	return out.String()
+}
+
+// tierEdges lists the edges that no wait between objects shows.
+func (g *Graph) tierEdges() []Edge {
+	shown := map[[2]int]bool{}
+	for _, w := range g.Waits {
+		shown[[2]int{w.From.Tier, w.To.Tier}] = true
+	}
+	var out []Edge
+	for _, e := range g.Edges {
+		if !shown[[2]int{e.From, e.To}] {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// node returns the node of a tier in DOT; where the tier is a subgraph, its first object and the name
+// of the subgraph.
+func (g *Graph) node(tier int) (node, subgraph string) {
+	if g.few && len(g.Tiers[tier].ids) > 0 {
+		return fmt.Sprintf("t%do0", tier), fmt.Sprintf("cluster_t%d", tier)
+	}
+	return fmt.Sprintf("t%d", tier), ""
+}
+
+// dotText quotes a text of one or more lines. A backslash begins an escape in labels, and an
+// ampersand an HTML entity.
+func dotText(lines ...string) string {
+	for i, line := range lines {
+		lines[i] = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;").Replace(manifest.Printable(line))
+	}
+	return `"` + strings.Join(lines, `\n`) + `"`
+}
+
+// Mermaid returns the graph as a flowchart of Mermaid, which GitHub, GitLab and others show in
+// Markdown. Edges go from what is waited for to what waits.
+func (g *Graph) Mermaid() string {
+	var out strings.Builder
+	line := func(indent int, format string, args ...any) {
+		out.WriteString(strings.Repeat("  ", indent))
+		fmt.Fprintf(&out, format+"\n", args...)
+	}
+	line(0, "flowchart LR")
+	line(1, "accTitle: %s", mermaidWords(g.title()))
+	for l, lane := range g.Lanes {
+		line(1, "subgraph lane%d[%s]", l, mermaidText(lane.Name))
+		line(2, "direction LR")
+		for i := range g.Tiers {
+			t := &g.Tiers[i]
+			switch {
+			case t.Lane != l:
+			case g.few && len(t.ids) > 0:
+				line(2, "subgraph t%d[%s]", i, mermaidText(t.Name))
+				for n, id := range t.ids {
+					line(3, "t%do%d[%s]", i, n, mermaidText(nameOf(id)))
+				}
+				line(2, "end")
+			default:
+				line(2, "t%d[%s]", i, mermaidText(append([]string{t.Name}, t.summary()...)...))
+			}
+		}
+		line(1, "end")
+	}
+	for _, w := range g.Waits {
+		line(1, "t%do%d -->|%s| t%do%d", w.From.Tier, w.From.Index, mermaidText(w.Rule), w.To.Tier, w.To.Index)
+	}
+	for _, e := range g.tierEdges() {
+		line(1, "t%d --> t%d", e.From, e.To)
+	}
+	return out.String()
+}
+
+// mermaidText quotes a text of one or more lines.
+func mermaidText(lines ...string) string {
+	for i, line := range lines {
+		lines[i] = mermaidWords(line)
+	}
+	return `"` + strings.Join(lines, "<br/>") + `"`
+}
+
+// mermaidWords writes all but letters, digits and harmless characters as entities, in the form of
+// Mermaid: quotes end a text, and backticks, angle brackets and ampersands make Markdown or HTML of
+// it.
+func mermaidWords(text string) string {
+	var out strings.Builder
+	for _, r := range manifest.Printable(text) {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune(" -._/,", r), r > 127:
+			out.WriteRune(r)
+		default:
+			fmt.Fprintf(&out, "#%d;", r)
+		}
+	}
+	return out.String()
+}
