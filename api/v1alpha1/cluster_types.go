@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"cmp"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -150,12 +151,53 @@ type ClusterProvides struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	Namespaces []string `json:"namespaces,omitempty"`
 
+	// LabelledNamespaces exist as well, and their labels are known: an admission webhook or policy that
+	// selects Namespaces by labels is matched against these. Without labels it may match.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=1024
+	LabelledNamespaces []LabelledNamespace `json:"labelledNamespaces,omitempty"`
+
 	// CustomResourceDefinitions that are installed, by name: <plural>.<group>.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:items:MaxLength=253
 	CustomResourceDefinitions []string `json:"customResourceDefinitions,omitempty"`
+}
+
+// LabelledNamespace is a Namespace with its labels.
+type LabelledNamespace struct {
+	// Name of the Namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// Labels of the Namespace, all of them.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=256
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// AllNamespaces returns the Namespaces that are listed, with labels or without.
+func (p ClusterProvides) AllNamespaces() []string {
+	names := slices.Clone(p.Namespaces)
+	for _, n := range p.LabelledNamespaces {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// LabelsOf returns the labels of a Namespace, false where they are not listed.
+func (p ClusterProvides) LabelsOf(namespace string) (map[string]string, bool) {
+	for _, n := range p.LabelledNamespaces {
+		if n.Name == namespace {
+			return n.Labels, true
+		}
+	}
+	return nil, false
 }
 
 // RoleOrDefault is the cluster's role; Workload when none is given.

@@ -135,7 +135,7 @@ func simulated(c *catalog.Catalog) []simulator.Cluster {
 		if created[name] {
 			continue // it comes with its creator
 		}
-		n := simulator.Cluster{Name: name, Role: string(cl.Role), Namespaces: cl.Provides.Namespaces, CRDs: provided(c, cl)}
+		n := simulator.Cluster{Name: name, Role: string(cl.Role), Namespaces: cl.Provides.AllNamespaces(), CRDs: provided(c, cl)}
 		if cl.Hub == "" {
 			root := simulator.Root{Path: prefixed(c, cl), RepoID: cl.Repo, Namespace: cl.Source.Namespace, Source: cl.Source.Name}
 			n.Root = root

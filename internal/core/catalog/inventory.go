@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
@@ -224,6 +226,11 @@ func (inv *Inventory) checkProvides(c *Cluster, _ v1alpha1.Cluster) error {
 	for _, text := range c.Provides.APIVersions {
 		if !manifest.IsAPIVersion(text) {
 			return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.provides.apiVersions has %q, which is not an API version", text), "Write group/version, as in resource.k8s.io/v1beta1.").WithField("spec.provides.apiVersions")
+		}
+	}
+	for _, n := range c.Provides.LabelledNamespaces {
+		if len(validation.IsDNS1123Label(n.Name)) > 0 {
+			return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.provides.labelledNamespaces has %q, which is not the name of a Namespace", n.Name), "Correct the name.").WithField("spec.provides.labelledNamespaces")
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package dependency
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -124,6 +125,8 @@ func (s *surroundings) request(v int32) *request {
 		r.namespace = withName(nil, o.ID.Namespace)
 		if n, ok := s.Beside(v, manifest.ID{Kind: "Namespace", Name: o.ID.Namespace}); ok && s.content[n] != nil {
 			r.namespace, r.known = withName(s.content[n].Labels(), o.ID.Namespace), true
+		} else if labels, listed := s.Cluster(v).Provides.LabelsOf(o.ID.Namespace); listed {
+			r.namespace, r.known = withName(maps.Clone(labels), o.ID.Namespace), true
 		}
 	}
 	return r

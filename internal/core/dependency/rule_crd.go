@@ -71,12 +71,17 @@ func definitionsOf(w *World) map[manifest.GroupKind][]int32 {
 }
 
 // Provides reports whether a cluster has the kind although no seed contains it. It compares by group
-// and by the regular plurals of the kind, because names of CRDs are all that is known of what a
-// cluster provides. A kind with an irregular plural is reported as missing, which is a warning and
+// and by the regular plurals of the kind, because names of CRDs and API versions are all that is known
+// of what a cluster provides. A kind with an irregular plural is reported as missing, which is a warning and
 // blocks nothing.
 func Provides(c catalog.Cluster, kind manifest.GroupKind) bool {
 	singular := strings.ToLower(kind.Kind)
 	plurals := []string{singular + "s", singular + "es", strings.TrimSuffix(singular, "y") + "ies", singular}
+	for _, version := range c.Provides.APIVersions {
+		if strings.HasPrefix(version, kind.Group+"/") {
+			return true
+		}
+	}
 	for _, name := range c.Provides.CustomResourceDefinitions {
 		plural, group, _ := strings.Cut(name, ".")
 		if group == kind.Group && slices.Contains(plurals, strings.ReplaceAll(plural, "-", "")) {

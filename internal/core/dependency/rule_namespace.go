@@ -25,7 +25,7 @@ var namespace = Rule{
 				continue
 			}
 			c := w.Cluster(v)
-			if existsAlways(name, c.Source.Namespace) || slices.Contains(c.Provides.Namespaces, name) {
+			if existsAlways(name, c.Source.Namespace) || slices.Contains(c.Provides.AllNamespaces(), name) {
 				continue
 			}
 			w.Warn(v, Finding{Reason: v1alpha1.ReasonMissingDependency, Cluster: c.Name, Missing: true,

@@ -80,6 +80,9 @@ func TestRuleNamespace(t *testing.T) {
 		"what the cluster provides is there": {
 			tree: "-- clusters.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge}\nspec: {provides: {namespaces: [shop]}}\n-- seeds/web.yaml --\n" + shopContent,
 		},
+		"also where the cluster lists its labels": {
+			tree: "-- clusters.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge}\nspec: {provides: {labelledNamespaces: [{name: shop, labels: {a: b}}]}}\n-- seeds/web.yaml --\n" + shopContent,
+		},
 		"a rule that is switched off neither draws nor warns": {
 			tree: fleet + "-- seeds/web/seed.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {disabledRules: [namespace]}\n-- seeds/web/web.yaml --\n" + shopContent,
 		},
