@@ -53,13 +53,19 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		"--enable-aggregator-routing=true",
 		"--service-cluster-ip-range=10.0.0.0/24",
 		"--authorization-mode=RBAC",
-		"--disable-admission-plugins=ServiceAccount",
+		"--allow-privileged=true",
 		"--tls-cert-file=" + c.authority.certFile("apiserver"),
 		"--tls-private-key-file=" + c.authority.keyFile("apiserver"),
 		"--client-ca-file=" + c.authority.certFile("ca"),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + filepath.Join(c.authority.dir, "service-accounts.pub"),
 		"--service-account-signing-key-file=" + c.authority.keyFile("service-accounts"),
+	}
+	if !c.options.ServiceAccounts {
+		args = append(args, "--disable-admission-plugins=ServiceAccount")
+	}
+	if c.options.Egress != "" {
+		args = append(args, "--egress-selector-config-file="+c.egressFile())
 	}
 	if c.options.Audit {
 		// In megabytes: it is never taken from under those who read it.
@@ -108,5 +114,17 @@ func (c *Cluster) command(bin store.Bin, server Name, program string, args ...st
 }
 
 func (c *Cluster) etcdDir() string { return filepath.Join(c.Dir, "etcd") }
+
+// egressConfiguration sends what is for Services to a Unix socket.
+const egressConfiguration = `apiVersion: apiserver.k8s.io/v1beta1
+kind: EgressSelectorConfiguration
+egressSelections:
+- name: cluster
+  connection:
+    proxyProtocol: HTTPConnect
+    transport: {uds: {udsName: %q}}
+`
+
+func (c *Cluster) egressFile() string { return filepath.Join(c.Dir, "egress.yaml") }
 
 func (c *Cluster) auditPolicyFile() string { return filepath.Join(c.Dir, "audit-policy.yaml") }

@@ -22,6 +22,14 @@ type ClusterOptions struct {
 	// Controllers starts kube-controller-manager: deletion of namespaces, garbage collection,
 	// Deployments.
 	Controllers bool
+	// OnlyControllers are those that kube-controller-manager runs; none are all of its default ones.
+	OnlyControllers []string
+	// ServiceAccounts switches on admission by ServiceAccount: a pod is refused while its account is
+	// missing. It needs controllers that make the account default of each namespace.
+	ServiceAccounts bool
+	// Egress is the path of a Unix socket on which an HTTP proxy gets all that the API server sends
+	// to Services, by CONNECT; empty is none: it then dials their addresses.
+	Egress string
 	// Scheduler starts kube-scheduler.
 	Scheduler bool
 	// Nodes is how many nodes KWOK plays, <name>-node-1 and so on, on which every pod soon is
@@ -110,6 +118,11 @@ func (c *Cluster) prepare() error {
 	}
 	if err := c.authority.issueKeyPair("service-accounts"); err != nil {
 		return err
+	}
+	if c.options.Egress != "" {
+		if err := os.WriteFile(c.egressFile(), fmt.Appendf(nil, egressConfiguration, c.options.Egress), 0o644); err != nil {
+			return fmt.Errorf("write the egress configuration: %w", err)
+		}
 	}
 	if !c.options.Audit {
 		return nil

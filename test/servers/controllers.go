@@ -22,13 +22,16 @@ const controllerGrace = 3 * time.Second
 // after they are made, and nothing runs.
 func (c *Cluster) startControllers(ctx context.Context) error {
 	if c.options.Controllers {
-		err := c.startController(Kubernetes, "kube-controller-manager",
+		args := []string{
 			"--leader-elect=false",
 			"--secure-port=0",
-			"--service-account-private-key-file="+c.authority.keyFile("service-accounts"),
-			"--root-ca-file="+c.authority.certFile("ca"),
-		)
-		if err != nil {
+			"--service-account-private-key-file=" + c.authority.keyFile("service-accounts"),
+			"--root-ca-file=" + c.authority.certFile("ca"),
+		}
+		if len(c.options.OnlyControllers) > 0 {
+			args = append(args, "--controllers="+strings.Join(c.options.OnlyControllers, ","))
+		}
+		if err := c.startController(Kubernetes, "kube-controller-manager", args...); err != nil {
 			return err
 		}
 	}

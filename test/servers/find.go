@@ -26,6 +26,7 @@ const (
 	Kubernetes          = store.Kubernetes
 	KustomizeController = store.KustomizeController
 	KWOK                = store.KWOK
+	Packages            = store.Packages
 	SourceController    = store.SourceController
 )
 

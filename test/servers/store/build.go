@@ -68,7 +68,7 @@ func (s *Store) fill(ctx context.Context, dir string, r recipe) error {
 		}
 	}
 	for _, d := range r.data {
-		if err := s.copyData(ctx, dir, d); err != nil {
+		if err := s.copyData(ctx, dir, d, r.kustomizations); err != nil {
 			return err
 		}
 	}
@@ -102,13 +102,13 @@ func (s *Store) buildPrograms(ctx context.Context, dir string, r recipe) error {
 }
 
 // copyData copies a folder or a file of a module into dir.
-func (s *Store) copyData(ctx context.Context, dir string, d data) error {
+func (s *Store) copyData(ctx context.Context, dir string, d data, kustomizations bool) error {
 	source, err := s.download(ctx, d.module)
 	if err != nil {
 		return err
 	}
 	from := filepath.Join(source, filepath.FromSlash(d.from))
-	if err := copyTree(from, filepath.Join(dir, filepath.FromSlash(d.to))); err != nil {
+	if err := copyTree(from, filepath.Join(dir, filepath.FromSlash(d.to)), kustomizations); err != nil {
 		return fmt.Errorf("copy %s of %s: %w", d.from, d.module.path, err)
 	}
 	return nil
@@ -132,9 +132,9 @@ func (s *Store) download(ctx context.Context, m module) (string, error) {
 	return got.Dir, nil
 }
 
-// copyTree copies a file or the regular files of a folder, without what only tests and kustomize
-// read.
-func copyTree(from, to string) error {
+// copyTree copies a file or the regular files of a folder, without what only tests read and, unless
+// kustomizations is set, what only kustomize reads.
+func copyTree(from, to string, kustomizations bool) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -149,7 +149,7 @@ func copyTree(from, to string) error {
 			return fs.SkipDir
 		case entry.IsDir():
 			return os.MkdirAll(target, 0o755)
-		case !entry.Type().IsRegular(), entry.Name() == "kustomization.yaml", strings.HasSuffix(entry.Name(), "_test.go"):
+		case !entry.Type().IsRegular(), entry.Name() == "kustomization.yaml" && !kustomizations, strings.HasSuffix(entry.Name(), "_test.go"):
 			return nil
 		}
 		content, err := os.ReadFile(path)

@@ -63,7 +63,7 @@ func (s *Store) prepare(ctx context.Context, dir string, from source) (string, e
 // makeCopy makes one copy in the folder to.
 func (s *Store) makeCopy(ctx context.Context, to, module string, c copied) error {
 	for _, part := range c.parts {
-		if err := s.copyData(ctx, to, part); err != nil {
+		if err := s.copyData(ctx, to, part, false); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func (s *Store) makeCopy(ctx context.Context, to, module string, c copied) error
 			return err
 		}
 	}
-	if err := copyTree(filepath.Join(module, filepath.FromSlash(c.own)), to); err != nil {
+	if err := copyTree(filepath.Join(module, filepath.FromSlash(c.own)), to, false); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(c.parts, func(part data) bool { return part.to == "." }) {

@@ -29,6 +29,9 @@ func (s *Store) key(r recipe) (string, error) {
 	digest := sha256.New()
 	_, _ = fmt.Fprintln(digest, layout, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	_, _ = fmt.Fprintf(digest, "%q %q %q %q %q %q\n", r.buildArgs("go.mod", "bin"), r.env(), r.programs, r.aliases, r.data, r.source.copies)
+	if r.kustomizations {
+		_, _ = fmt.Fprintln(digest, "kustomizations")
+	}
 	if len(r.packages) > 0 {
 		if err := digestFiles(digest, filepath.Join(s.modules, r.source.dir)); err != nil {
 			return "", fmt.Errorf("read what pins %s: %w", r.name, err)

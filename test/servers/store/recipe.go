@@ -22,6 +22,8 @@ const (
 	// KustomizeController holds the program kustomize-controller, which does not decrypt and knows
 	// no cloud, and in crds/ its CRDs.
 	KustomizeController Name = "kustomize-controller"
+	// Packages holds no program: only manifests of other projects, a folder for each in packages/.
+	Packages Name = "packages"
 	// KWOK holds the program kwok, and in stages/ how its nodes and pods live.
 	KWOK Name = "kwok"
 	// SourceController holds the program source-controller, which handles Git repositories only,
@@ -44,6 +46,8 @@ type recipe struct {
 	cgo      bool
 	// data is what the server reads at run time.
 	data []data
+	// kustomizations reports whether the data is copied with what only kustomize reads.
+	kustomizations bool
 	// seconds is how long a build takes on 2 cores when nothing is cached but what the ones before
 	// it left.
 	seconds int
@@ -155,6 +159,9 @@ var recipes = []recipe{
 			{clusterAPIModule, "bootstrap/kubeadm/config/crd/bases", "crds"},
 			{clusterAPIModule, "controlplane/kubeadm/config/crd/bases", "crds"},
 		},
+	},
+	{
+		name: Packages, version: "v1", seconds: 60, data: packageData, kustomizations: true,
 	},
 	{
 		name: Etcd, version: "v3.6.16", seconds: 40, source: clusterSource,

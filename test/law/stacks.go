@@ -1,0 +1,274 @@
+package law
+
+// stack is a control plane: seeds that are planned together.
+type stack struct {
+	name string
+	// clusters are the documents of its fleet.
+	clusters string
+	packs    []pack
+}
+
+// oneCluster is a fleet of one cluster that is simply there.
+const oneCluster = `apiVersion: furrow.dev/v1alpha1
+kind: Cluster
+metadata:
+  name: one
+`
+
+// management is a fleet of a management cluster and a workload cluster.
+const management = oneCluster + `---
+apiVersion: furrow.dev/v1alpha1
+kind: Cluster
+metadata:
+  name: mgmt
+spec:
+  role: Management
+`
+
+var (
+	certManager = pack{name: "cert-manager", parts: []part{
+		namespaceOf("cert-manager"),
+		helm("cert-manager/chart", "cert-manager", "cert-manager", "crds.enabled=true"),
+		text(`apiVersion: cert-manager.io/v1
+kind: ClusterIssuer
+metadata:
+  name: self-signed
+spec:
+  selfSigned: {}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata:
+  name: root
+  namespace: cert-manager
+spec:
+  isCA: true
+  commonName: root
+  secretName: root
+  issuerRef:
+    kind: ClusterIssuer
+    name: self-signed
+`),
+	}}
+	openTelemetry = pack{name: "opentelemetry-operator", namespace: "default", parts: []part{
+		kustomize("opentelemetry-operator/default"),
+		files("opentelemetry-operator/samples/core_v1alpha1_opentelemetrycollector.yaml", "opentelemetry-operator/samples/instrumentation_v1alpha1_instrumentation.yaml", "opentelemetry-operator/samples/sidecar.yaml"),
+	}}
+	prometheus = pack{name: "prometheus-operator", namespace: "default", parts: []part{
+		files("prometheus-operator/bundle.yaml", "prometheus-operator/example/user-guides/getting-started/example-app-deployment.yaml",
+			"prometheus-operator/example/user-guides/getting-started/example-app-service-monitor.yaml",
+			"prometheus-operator/example/user-guides/getting-started/example-app-service.yaml",
+			"prometheus-operator/example/user-guides/getting-started/prometheus-service.yaml",
+			"prometheus-operator/example/user-guides/getting-started/prometheus-service-monitor.yaml",
+			"prometheus-operator/example/user-guides/alerting/prometheus-example-rules.yaml",
+			"prometheus-operator/example/user-guides/alerting/alertmanager-example.yaml",
+			"prometheus-operator/example/rbac/prometheus/prometheus-service-account.yaml",
+			"prometheus-operator/example/rbac/prometheus/prometheus-cluster-role.yaml",
+			"prometheus-operator/example/rbac/prometheus/prometheus-cluster-role-binding.yaml",
+			"prometheus-operator/example/admission-webhook"),
+	}}
+	argoCD = pack{name: "argo-cd", namespace: "argocd", parts: []part{
+		namespaceOf("argocd"),
+		files("argo-cd/install.yaml"),
+		text(`apiVersion: argoproj.io/v1alpha1
+kind: AppProject
+metadata:
+  name: team
+  namespace: argocd
+spec:
+  sourceRepos: ["*"]
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata:
+  name: guestbook
+  namespace: argocd
+spec:
+  project: team
+  source: {repoURL: https://git.example.com/guestbook.git, path: guestbook}
+  destination: {name: in-cluster, namespace: guestbook}
+`),
+	}}
+	argoRollouts = pack{name: "argo-rollouts", namespace: "argo-rollouts", parts: []part{
+		namespaceOf("argo-rollouts"),
+		files("argo-rollouts/install.yaml"),
+	}}
+	externalSecrets = pack{name: "external-secrets", parts: []part{
+		namespaceOf("external-secrets"),
+		helm("external-secrets/chart", "external-secrets", "external-secrets", "installCRDs=false"),
+		files("external-secrets/crds"),
+		text(`apiVersion: external-secrets.io/v1
+kind: ClusterSecretStore
+metadata:
+  name: fake
+spec:
+  provider:
+    fake:
+      data: [{key: /password, value: example}]
+---
+apiVersion: external-secrets.io/v1
+kind: ExternalSecret
+metadata:
+  name: password
+  namespace: default
+spec:
+  secretStoreRef: {kind: ClusterSecretStore, name: fake}
+  target: {name: password}
+  data: [{secretKey: password, remoteRef: {key: /password}}]
+`),
+	}}
+	gatewayAPI = pack{name: "gateway-api", namespace: "default", parts: []part{
+		kustomize("gateway-api/crds/experimental"),
+		files("gateway-api/examples/standard/simple-gateway", "gateway-api/examples/standard/http-routing"),
+	}}
+	gatekeeper    = pack{name: "gatekeeper", parts: []part{files("gatekeeper/gatekeeper.yaml")}}
+	metricsServer = pack{name: "metrics-server", parts: []part{kustomize("metrics-server/base")}}
+	keda          = pack{name: "keda", parts: []part{kustomize("keda/default")}}
+	metalLB       = pack{name: "metallb", parts: []part{
+		files("metallb/manifests/metallb-native.yaml", "metallb/samples/ipaddresspool_simple.yaml", "metallb/samples/bgppeer_simple.yaml", "metallb/samples/l2adv_selects_pools_by_list.yaml"),
+	}}
+	contour = pack{name: "contour", parts: []part{
+		files("contour/render/contour.yaml", "contour/example-workload/httpproxy/00-common", "contour/example-workload/httpproxy/03-routes/httpproxy-multiple-upstreams.yaml", "contour/example-workload/httpproxy/03-routes/httpproxy-websockets.yaml"),
+	}}
+	kyverno  = pack{name: "kyverno", parts: []part{files("kyverno/install.yaml")}}
+	training = pack{name: "training-operator", parts: []part{kustomize("training-operator/overlays/standalone")}}
+	knative  = pack{name: "knative-serving", parts: []part{
+		// Their CRDs are in modules that are not published.
+		without(files("knative-serving"), "apiVersion: caching.internal.knative.dev/v1alpha1", "apiVersion: networking.internal.knative.dev/v1alpha1"),
+		text(`apiVersion: serving.knative.dev/v1
+kind: Service
+metadata:
+  name: hello
+  namespace: default
+spec:
+  template:
+    spec:
+      containers: [{name: hello, image: example.invalid/hello:1}]
+`),
+	}}
+	calico = pack{name: "calico", parts: []part{
+		files("calico/calico.yaml", "calico/apiserver.yaml"),
+		text(`apiVersion: projectcalico.org/v3
+kind: GlobalNetworkPolicy
+metadata:
+  name: deny-egress
+spec:
+  types: [Egress]
+---
+apiVersion: projectcalico.org/v3
+kind: NetworkPolicy
+metadata:
+  name: allow-dns
+  namespace: default
+spec:
+  types: [Egress]
+`),
+	}}
+	istio = pack{name: "istio", parts: []part{
+		namespaceOf("istio-system"),
+		helm("istio/base", "istio-base", "istio-system"),
+		helm("istio/istiod", "istiod", "istio-system"),
+		helm("istio/cni", "istio-cni", "istio-system"),
+		helm("istio/ztunnel", "ztunnel", "istio-system"),
+		text(`apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata:
+  name: web
+  namespace: default
+spec:
+  selector: {istio: ingressgateway}
+  servers:
+  - port: {number: 80, name: http, protocol: HTTP}
+    hosts: ["*"]
+`),
+	}}
+	dapr = pack{name: "dapr", namespace: "dapr-system", parts: []part{
+		namespaceOf("dapr-system"),
+		helm("dapr/chart", "dapr", "dapr-system"),
+		text(`apiVersion: dapr.io/v1alpha1
+kind: Component
+metadata:
+  name: state
+  namespace: default
+spec:
+  type: state.in-memory
+  version: v1
+  metadata: []
+---
+apiVersion: dapr.io/v2alpha1
+kind: Subscription
+metadata:
+  name: orders
+  namespace: default
+spec:
+  topic: orders
+  pubsubname: pubsub
+  routes: {default: /orders}
+`),
+	}}
+	chaosMesh = pack{name: "chaos-mesh", plainSecrets: true, parts: []part{
+		namespaceOf("chaos-mesh"),
+		helm("chaos-mesh/chart", "chaos-mesh", "chaos-mesh"),
+		text(`apiVersion: chaos-mesh.org/v1alpha1
+kind: PodChaos
+metadata:
+  name: kill
+  namespace: default
+spec:
+  action: pod-kill
+  mode: one
+  selector: {namespaces: [default]}
+`),
+	}}
+	// The cluster that it creates gets the rest of the seed.
+	edge = pack{name: "edge", namespace: "default", parts: []part{
+		with(files("cluster-api/templates/clusterclass-quick-start.yaml", "cluster-api/templates/cluster-template-development.yaml"),
+			"NAMESPACE", "default", "CLUSTER_NAME", "edge-1", "KUBERNETES_VERSION", "v1.36.3",
+			"CONTROL_PLANE_MACHINE_COUNT", "1", "WORKER_MACHINE_COUNT", "1"),
+		files("contour/render/contour.yaml"),
+	}}
+	verticalPod   = pack{name: "vertical-pod-autoscaler", parts: []part{kustomize("vertical-pod-autoscaler")}}
+	clusterAPIAWS = pack{name: "cluster-api-aws", parts: []part{with(kustomize("cluster-api-aws/default"))}}
+	clusterAPI    = pack{name: "cluster-api", parts: []part{
+		with(kustomize("cluster-api/core/default")),
+		with(kustomize("cluster-api/bootstrap/default")),
+		with(kustomize("cluster-api/controlplane/default")),
+		with(kustomize("cluster-api/docker/default")),
+	}}
+)
+
+// certManagerOfManagement is cert-manager on the management cluster.
+var certManagerOfManagement = func() pack {
+	p := certManager
+	p.parts = nil
+	for _, part := range certManager.parts {
+		p.parts = append(p.parts, onManagement(part))
+	}
+	return p
+}()
+
+// stacks are all that is tested.
+var stacks = []stack{
+	{"cert-manager", oneCluster, []pack{certManager}},
+	{"opentelemetry-operator", oneCluster, []pack{certManager, openTelemetry}},
+	{"prometheus-operator", oneCluster, []pack{prometheus}},
+	{"argo-cd", oneCluster, []pack{argoCD}},
+	{"argo-rollouts", oneCluster, []pack{argoRollouts}},
+	{"external-secrets", oneCluster, []pack{externalSecrets}},
+	{"gateway-api", oneCluster, []pack{gatewayAPI}},
+	{"gatekeeper", oneCluster, []pack{gatekeeper}},
+	{"metrics-server", oneCluster, []pack{metricsServer}},
+	{"keda", oneCluster, []pack{keda}},
+	{"metallb", oneCluster, []pack{metalLB}},
+	{"contour", oneCluster, []pack{contour}},
+	{"kyverno", oneCluster, []pack{kyverno}},
+	{"training-operator", oneCluster, []pack{training}},
+	{"knative-serving", oneCluster, []pack{knative}},
+	{"calico", oneCluster, []pack{calico}},
+	{"istio", oneCluster, []pack{istio}},
+	{"dapr", oneCluster, []pack{dapr}},
+	{"chaos-mesh", oneCluster, []pack{chaosMesh}},
+	{"vertical-pod-autoscaler", oneCluster, []pack{verticalPod}},
+	{"cluster-api", management, []pack{certManagerOfManagement, clusterAPI, clusterAPIAWS}},
+	{"edge", management, []pack{certManagerOfManagement, clusterAPI, edge, prometheus}},
+}
