@@ -79,6 +79,14 @@ type SeedSpec struct {
 	// +optional
 	ManagementCluster Name `json:"managementCluster,omitempty"`
 
+	// Placement are rules of the seed's own for where its objects go. The first whose objects
+	// expression is true of an object decides. Annotations come before them, and they before what
+	// is known of kinds.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Placement []PlacementRule `json:"placement,omitempty"`
+
 	// DisabledRules lists the dependency rules that are switched off for this seed.
 	// +optional
 	// +listType=set
@@ -117,6 +125,28 @@ type SeedSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="deletionTimeout must be at least 1s"
 	DeletionTimeout *metav1.Duration `json:"deletionTimeout,omitempty"`
+}
+
+// PlacementRule says where objects of a seed go, in CEL.
+type PlacementRule struct {
+	// Name of the rule, for messages and plans.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// Objects is an expression over object that is true of those that the rule is for; of all
+	// without it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Objects string `json:"objects,omitempty"`
+
+	// Clusters is an expression over cluster (name, role, type, labels) and object that is true of
+	// the clusters that they go to.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Clusters string `json:"clusters"`
 }
 
 // SeedRole says clusters of which role a seed is planted on.

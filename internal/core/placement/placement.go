@@ -69,6 +69,7 @@ func Rules() []Rule {
 	return []Rule{
 		annotation,
 		namespaceAnnotation,
+		seedRules,
 		managementAPI,
 		namedCluster,
 		inComponent,
@@ -102,6 +103,11 @@ type placer struct {
 	rest map[string]*node
 	// operators are the components of the variant; made when first asked for.
 	operators *operators
+	// seedRules are the seed's own rules once they are compiled, and cost what they have cost.
+	seedRules  []*compiledRule
+	compiled   bool
+	compileErr error
+	cost       uint64
 	// refs maps an object to the management objects that refer to it; made when first asked for.
 	refs map[manifest.ID][]*node
 	// families are the objects of the groups of one cloud, by name; made when first asked for.
@@ -178,6 +184,7 @@ func addClustersOf(seed *catalog.Seed, inv *catalog.Inventory) manifest.Problems
 				added[o.ID] = true
 				problems = appendProblem(problems, s.addCreated(inv, n))
 				s.roles, s.made = nil, nil
+				s.seedRules, s.compiled = nil, false
 			}
 		}
 	}
@@ -239,7 +246,12 @@ func (s *placer) addCreated(inv *catalog.Inventory, n *node) error {
 // problems of the object that they follow.
 func inOrder(problems manifest.Problems) manifest.Problems {
 	slices.SortStableFunc(problems, func(a, b manifest.Problem) int { return a.Source.Compare(b.Source) })
-	return slices.Compact(problems)
+	seen := map[manifest.Problem]bool{}
+	return slices.DeleteFunc(problems, func(p manifest.Problem) bool {
+		again := seen[p]
+		seen[p] = true
+		return again
+	})
 }
 
 // newPlacer indexes the objects of one variant by what the rules ask for: by id, kind, namespace,
