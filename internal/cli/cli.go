@@ -185,7 +185,7 @@ type group struct {
 // groups are in the order in which people come to need them.
 func groups() []group {
 	return []group{
-		{"Try, and preview (changes nothing of yours):", []*cobra.Command{newDemo(), newPlan(), newGraph(), newLint()}},
+		{"Try, and preview (changes nothing of yours):", []*cobra.Command{newDemo(), newPlan(), newGraph(), newLint(), newDiscover()}},
 		{"Run:", []*cobra.Command{newRun(), newController()}},
 		{"Follow what runs:", []*cobra.Command{newStatus(), newWait(), newExplain(), newReplay()}},
 		{"Decide:", []*cobra.Command{newPR(), newRetry(), newConfirm(), newRollout(), newAbandon(), newAdopt()}},

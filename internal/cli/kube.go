@@ -126,6 +126,21 @@ func scheme() *runtime.Scheme {
 // connect is the connector of kubeconfigs. Warnings of the API server and logs of the client are
 // dropped: they would be lines in the middle of a table.
 func connect(f *kubeFlags) (*kubeCluster, error) {
+	config, err := f.clientConfig()
+	if err != nil {
+		return nil, err
+	}
+	namespace, _, err := f.config().Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("the kubeconfig: %w", err)
+	}
+	c := &kubeCluster{host: config.Host, namespace: namespace, now: time.Now}
+	c.WithWatch, err = client.NewWithWatch(config, client.Options{Scheme: scheme()})
+	return c, c.explainAPIError(err)
+}
+
+// clientConfig returns what a client of the cluster is made of.
+func (f *kubeFlags) clientConfig() (*rest.Config, error) {
 	log.SetLogger(logr.Discard())
 	config, err := f.config().ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
@@ -134,15 +149,9 @@ func connect(f *kubeFlags) (*kubeCluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig: %w", err)
 	}
-	namespace, _, err := f.config().Namespace()
-	if err != nil {
-		return nil, fmt.Errorf("the kubeconfig: %w", err)
-	}
 	config.UserAgent = kubeName + "/" + versionString()
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	c := &kubeCluster{host: config.Host, namespace: namespace, now: time.Now}
-	c.WithWatch, err = client.NewWithWatch(config, client.Options{Scheme: scheme()})
-	return c, c.explainAPIError(err)
+	return config, nil
 }
 
 // open connects to the cluster that the flags select.
