@@ -18,10 +18,10 @@ import (
 )
 
 // graphFormats are the formats of graphs, the default first.
-var graphFormats = []string{"mermaid", "dot", "json"}
+var graphFormats = []string{"mermaid", "svg", "dot", "json"}
 
 // formatOfFile are the formats by the extension of a file.
-var formatOfFile = map[string]string{".mmd": "mermaid", ".mermaid": "mermaid", ".dot": "dot", ".gv": "dot", ".json": "json"}
+var formatOfFile = map[string]string{".svg": "svg", ".mmd": "mermaid", ".mermaid": "mermaid", ".dot": "dot", ".gv": "dot", ".json": "json"}
 
 // graphCommand is furrow graph.
 type graphCommand struct {
@@ -40,9 +40,12 @@ its tiers in the order in which they are released, and what waits for what.
 Three and more equal clusters are one lane; of many objects it shows how many there are of each kind.
 Where there are few, it shows what waits for what among them, too.
 
-The formats are those of Mermaid, which GitHub and GitLab show in Markdown, of Graphviz (dot), and
-JSON. Without -o the extension of --out chooses. It exits with 3 when the seed cannot be planned.`,
-		Example: `  furrow graph -f seeds/edge-5g.yaml --control-plane .
+An SVG is a picture for browsers and documents: a column for each level, light or dark as the reader
+prefers. The other formats are those of Mermaid, which GitHub and GitLab show in Markdown, of
+Graphviz (dot), and JSON. Without -o the extension of --out chooses. It exits with 3 when the seed
+cannot be planned.`,
+		Example: `  furrow graph --control-plane . --seed edge-5g --out plan.svg
+  furrow graph -f seeds/edge-5g.yaml --control-plane .
   furrow graph --control-plane . --seed edge-5g -o dot | dot -Tpng -o plan.png`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return g.run(cmd) },
@@ -85,6 +88,8 @@ func writeGraph(w io.Writer, plans []*plan.Plan, format string) error {
 	switch format {
 	case "dot":
 		text = g.DOT()
+	case "svg":
+		text = g.SVG()
 	case "mermaid":
 		text = g.Mermaid()
 	case "json":

@@ -34,7 +34,7 @@ func TestAGraphIsOfOneSeed(t *testing.T) {
 func TestTheExtensionOfAFileChoosesTheFormatOfAGraph(t *testing.T) {
 	t.Parallel()
 	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
-	for extension, want := range map[string]string{"gv": "digraph", "dot": "digraph", "mmd": "flowchart", "MERMAID": "flowchart", "json": "{"} {
+	for extension, want := range map[string]string{"svg": "<svg ", "gv": "digraph", "dot": "digraph", "mmd": "flowchart", "MERMAID": "flowchart", "json": "{"} {
 		file := p.at("plan." + extension)
 		out := p.must("graph", "--out", file)
 		if text, err := os.ReadFile(file); out != "" || err != nil || !strings.HasPrefix(string(text), want) {

@@ -68,18 +68,18 @@ func edge(clusters, objects int) *plan.Plan {
 	}
 	for _, c := range all {
 		p.Tiers = append(p.Tiers,
-			plan.Tier{Cluster: c, Level: 2, Contents: first, Prerequisites: []plan.Prerequisite{pre("mgmt", 1, c+" is created by it")}},
-			plan.Tier{Cluster: c, Ordinal: 1, Level: 3, Contents: second, Prerequisites: []plan.Prerequisite{pre(c, 0, "namespace")}},
-			plan.Tier{Cluster: c, Ordinal: 2, Level: 4, Contents: third, Prerequisites: []plan.Prerequisite{pre(c, 1, "declared"), pre(c, 0, "namespace")}},
+			plan.Tier{Cluster: c, Level: 3, Contents: first, Prerequisites: []plan.Prerequisite{pre("mgmt", 1, c+" is created by it")}},
+			plan.Tier{Cluster: c, Ordinal: 1, Level: 4, Contents: second, Prerequisites: []plan.Prerequisite{pre(c, 0, "namespace")}},
+			plan.Tier{Cluster: c, Ordinal: 2, Level: 5, Contents: third, Prerequisites: []plan.Prerequisite{pre(c, 1, "declared"), pre(c, 0, "namespace")}},
 		)
 	}
-	end := plan.Tier{Cluster: "mgmt", Ordinal: 2, Level: 5, Contents: last}
+	end := plan.Tier{Cluster: "mgmt", Ordinal: 2, Level: 6, Contents: last}
 	for _, c := range all {
 		end.Prerequisites = append(end.Prerequisites, pre(c, 2, "declared"))
 	}
 	p.Tiers = append(p.Tiers,
-		plan.Tier{Cluster: "mgmt", Contents: first, Prerequisites: []plan.Prerequisite{{Seed: "capi", Cluster: "mgmt", Ordinal: 3, Why: "crd"}}},
-		plan.Tier{Cluster: "mgmt", Ordinal: 1, Level: 1, Contents: made, Prerequisites: []plan.Prerequisite{pre("mgmt", 0, "namespace")}}, end)
+		plan.Tier{Cluster: "mgmt", Level: 1, Contents: first, Prerequisites: []plan.Prerequisite{{Seed: "capi", Cluster: "mgmt", Ordinal: 3, Why: "crd"}}},
+		plan.Tier{Cluster: "mgmt", Ordinal: 1, Level: 2, Contents: made, Prerequisites: []plan.Prerequisite{pre("mgmt", 0, "namespace")}}, end)
 	return p
 }
 

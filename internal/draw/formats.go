@@ -13,11 +13,28 @@ const maxLines = 12
 // title says what the picture is of.
 func (g *Graph) title() string { return "Plan of seed " + g.Seed }
 
+// text returns the lines that are shown of a tier: its name, with the number of its objects where not
+// all are named, and the objects.
+func (t *Tier) text() []string {
+	name := t.Name
+	switch n := len(t.ids); {
+	case t.named():
+	case n == 1:
+		name += ": 1 object"
+	default:
+		name += fmt.Sprintf(": %d objects", n)
+	}
+	return append([]string{name}, t.summary()...)
+}
+
+// named reports whether each object is named.
+func (t *Tier) named() bool { return len(t.ids) <= maxLines && len(t.Objects) == len(t.ids) }
+
 // summary returns lines for the objects of a tier: each by kind and name where they are few, else
 // how many there are of each kind.
 func (t *Tier) summary() []string {
 	var out []string
-	if len(t.ids) <= maxLines && len(t.Objects) == len(t.ids) {
+	if t.named() {
 		for _, id := range t.ids {
 			out = append(out, nameOf(id))
 		}
@@ -65,7 +82,7 @@ func (g *Graph) DOT() string {
 				}
 				line(2, "}")
 			default:
-				line(2, "t%d [label=%s];", i, dotText(append([]string{t.Name}, t.summary()...)...))
+				line(2, "t%d [label=%s];", i, dotText(t.text()...))
 			}
 		}
 		line(1, "}")
@@ -146,7 +163,7 @@ func (g *Graph) Mermaid() string {
 				}
 				line(2, "end")
 			default:
-				line(2, "t%d[%s]", i, mermaidText(append([]string{t.Name}, t.summary()...)...))
+				line(2, "t%d[%s]", i, mermaidText(t.text()...))
 			}
 		}
 		line(1, "end")

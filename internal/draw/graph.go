@@ -1,6 +1,7 @@
 // Package draw makes pictures of plans: of the tiers, what waits for what, and the objects.
 //
 //	plan.Plan ─▶ New ─▶ Graph ─▶ DOT, Mermaid, JSON by its fields
+//	                          └▶ picture: boxes on a grid, routes of lines ─▶ SVG
 //
 // A Graph has a lane for each cluster, or for clusters that are equal, and a column for each level.
 // Everything here is a pure function; the same plan gives the same bytes.
@@ -308,7 +309,7 @@ func (b *builder) other(pre plan.Prerequisite, level int) int {
 	at := slices.IndexFunc(b.graph.Tiers, func(t Tier) bool { return t.Lane == last && t.Name == name })
 	if at < 0 {
 		at = len(b.graph.Tiers)
-		b.graph.Tiers = append(b.graph.Tiers, Tier{Name: name, Lane: last, Level: max(0, level-1)})
+		b.graph.Tiers = append(b.graph.Tiers, Tier{Name: name, Lane: last, Level: level - 1})
 	}
 	b.tiers[tierOf{pre.Seed, pre.Cluster, pre.Ordinal}] = at
 	return at
