@@ -116,6 +116,15 @@ type ClusterSpec struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	KubeConfigNamespaces []string `json:"kubeConfigNamespaces,omitempty"`
 
+	// Taints keep seeds off the cluster that do not tolerate them: objects that say nothing of where
+	// they go, or select clusters by labels or by an expression. What names the cluster, or belongs
+	// on a management cluster, goes there all the same. Objects that are there already leave.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +kubebuilder:validation:MaxItems=32
+	Taints []ClusterTaint `json:"taints,omitempty"`
+
 	// Provides lists what is on the cluster although no seed contains it.
 	// +optional
 	Provides ClusterProvides `json:"provides,omitempty,omitzero"`
@@ -124,6 +133,17 @@ type ClusterSpec struct {
 	// without saying which.
 	// +optional
 	DefaultClusterType Name `json:"defaultClusterType,omitempty"`
+}
+
+// ClusterTaint is a property of a cluster that seeds have to tolerate.
+type ClusterTaint struct {
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
+	Key string `json:"key"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Value string `json:"value,omitempty"`
 }
 
 // ClusterProvides lists what was installed on a cluster by other means.

@@ -74,6 +74,12 @@ type SeedSpec struct {
 	// +optional
 	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
 
+	// Tolerations are the taints of clusters that do not keep the seed off.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Tolerations []ClusterToleration `json:"tolerations,omitempty"`
+
 	// ManagementCluster names the cluster that objects for a management cluster go to. Needed only
 	// where the fleet has several.
 	// +optional
@@ -127,6 +133,18 @@ type SeedSpec struct {
 	DeletionTimeout *metav1.Duration `json:"deletionTimeout,omitempty"`
 }
 
+// ClusterToleration tolerates taints of a key.
+type ClusterToleration struct {
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
+	Key string `json:"key"`
+	// Value that is tolerated; any without it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Value string `json:"value,omitempty"`
+}
+
 // PlacementRule says where objects of a seed go, in CEL.
 type PlacementRule struct {
 	// Name of the rule, for messages and plans.
@@ -149,7 +167,7 @@ type PlacementRule struct {
 	Clusters string `json:"clusters"`
 }
 
-// SeedRole says clusters of which role a seed is planted on.
+// SeedRole is the role of the clusters that a seed is planted on.
 //
 // +kubebuilder:validation:Enum=Workload;Management;Any
 type SeedRole string

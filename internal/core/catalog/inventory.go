@@ -40,6 +40,7 @@ type Cluster struct {
 	kubeConfigAnywhere, kubeConfigUnnamed bool
 	Decryption                            *v1alpha1.Decryption
 	ReconcilerTemplate                    string
+	Taints                                []v1alpha1.ClusterTaint
 	Provides                              v1alpha1.ClusterProvides
 	// DefaultType is the type of clusters that are created on this one.
 	DefaultType string
@@ -128,7 +129,7 @@ func (inv *Inventory) Clone() *Inventory {
 func (inv *Inventory) Add(doc v1alpha1.Cluster, declared manifest.Source, creation *Creation) error {
 	c := Cluster{
 		Name: doc.Name, Labels: doc.Labels, Role: doc.RoleOrDefault(), Type: doc.Spec.Type,
-		Repo: doc.Spec.GitOpsRepo, RootPath: doc.PathOrDefault(), Provides: doc.Spec.Provides,
+		Repo: doc.Spec.GitOpsRepo, RootPath: doc.PathOrDefault(), Provides: doc.Spec.Provides, Taints: doc.Spec.Taints,
 		DefaultType: doc.Spec.DefaultClusterType, CreatedBy: creation, Declared: declared,
 	}
 	if other, taken := inv.Clusters[c.Name]; taken {

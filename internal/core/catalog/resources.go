@@ -115,6 +115,9 @@ func (p *Package) override(settings v1alpha1.SeedSpec) {
 	spec.Role = cmp.Or(settings.Role, spec.Role)
 	spec.ClusterSelector = cmp.Or(settings.ClusterSelector, spec.ClusterSelector)
 	spec.ManagementCluster = cmp.Or(settings.ManagementCluster, spec.ManagementCluster)
+	if settings.Tolerations != nil {
+		spec.Tolerations = settings.Tolerations
+	}
 	if settings.Placement != nil {
 		spec.Placement = settings.Placement
 	}

@@ -118,6 +118,8 @@ type placer struct {
 	// creates; made when first asked for, and again when a cluster was added.
 	roles map[v1alpha1.ClusterRole][]string
 	made  *[]string
+	// open are the clusters of each role that the seed may select, and the others.
+	open map[v1alpha1.ClusterRole][2][]string
 }
 
 // AddImplied puts the clusters that the seeds create into the inventory. Errors are by seed; the
@@ -183,7 +185,7 @@ func addClustersOf(seed *catalog.Seed, inv *catalog.Inventory) manifest.Problems
 			if o := n.object; catalog.IsCreator(o.ID.GroupKind()) && !added[o.ID] {
 				added[o.ID] = true
 				problems = appendProblem(problems, s.addCreated(inv, n))
-				s.roles, s.made = nil, nil
+				s.roles, s.made, s.open = nil, nil, nil
 				s.seedRules, s.compiled = nil, false
 			}
 		}

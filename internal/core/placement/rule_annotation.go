@@ -93,7 +93,10 @@ func (s *placer) bySelector(o *manifest.Object, value string) ([]string, error) 
 	if err != nil {
 		return nil, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("annotation %s is not a label selector: %v", v1alpha1.AnnotationClusterSelector, err), "Write it as in 'kubectl get -l'.").WithField(v1alpha1.AnnotationClusterSelector)
 	}
-	clusters := s.matching(selector)
+	clusters, left := s.tolerated(s.matching(selector))
+	if len(clusters) == 0 && len(left) > 0 {
+		return nil, s.tainted(o, left)
+	}
 	if len(clusters) == 0 {
 		return nil, o.Problem(v1alpha1.ReasonNoClusterMatches, fmt.Sprintf("no cluster has the labels %q", value), "Label a cluster, or change the annotation "+v1alpha1.AnnotationClusterSelector+".").WithField(v1alpha1.AnnotationClusterSelector)
 	}

@@ -128,15 +128,19 @@ func (r *compiledRule) decide(s *placer, o *manifest.Object) (decision, error) {
 			return decision{}, err
 		}
 	}
-	clusters, err := r.clustersOf(s, o)
+	matching, err := r.clustersOf(s, o)
 	if err != nil {
 		return decision{}, err
+	}
+	clusters, left := s.tolerated(matching)
+	if len(clusters) == 0 && len(left) > 0 {
+		return decision{}, s.tainted(o, left)
 	}
 	if len(clusters) == 0 {
 		return decision{}, o.Problem(v1alpha1.ReasonNoClusterMatches, fmt.Sprintf("rule %q of the seed is for it, and no cluster matches %q", r.rule.Name, manifest.Printable(r.rule.Clusters)),
 			"Label a cluster, or correct the rule.").WithField(r.field + ".clusters")
 	}
-	return decision{clusters: clusters, why: fmt.Sprintf("rule %s of the seed: %s", r.rule.Name, manifest.Printable(r.rule.Clusters))}, nil
+	return decision{clusters: clusters, why: withoutTainted(fmt.Sprintf("rule %s of the seed: %s", r.rule.Name, manifest.Printable(r.rule.Clusters)), left)}, nil
 }
 
 // clustersOf returns the clusters of any role that the rule is true of.

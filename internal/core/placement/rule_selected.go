@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -18,7 +19,7 @@ var selected = Rule{
 	Doc:  "Everything else goes to the clusters of the seed's role that it selects, workload clusters by default; without a selector to those it creates, else to all; with role Management to its management cluster.",
 	match: func(s *placer, o *manifest.Object) (decision, error) {
 		clusters, err := s.selectedClusters(o)
-		return decision{clusters: clusters, why: s.selectionWhy()}, err
+		return decision{clusters: clusters, why: withoutTainted(s.selectionWhy(), s.leftOut())}, err
 	},
 }
 
@@ -33,11 +34,17 @@ func (s *placer) selectedClusters(o *manifest.Object) ([]string, error) {
 			name, err := s.management(o)
 			return []string{name}, err
 		}
-		return s.selectedAmong(o, s.withRole(v1alpha1.RoleManagement), "management cluster")
+		open, _ := s.openClusters(v1alpha1.RoleManagement)
+		return s.selectedAmong(o, open, "management cluster")
 	case v1alpha1.SeedRoleAny:
-		all := union(slices.Concat(s.withRole(v1alpha1.RoleManagement), s.withRole(v1alpha1.RoleWorkload)))
-		if s.seed.Spec.ClusterSelector == nil {
-			if len(all) == 0 {
+		management, left := s.openClusters(v1alpha1.RoleManagement)
+		workload, others := s.openClusters(v1alpha1.RoleWorkload)
+		all := union(slices.Concat(management, workload))
+		if left = slices.Concat(left, others); s.seed.Spec.ClusterSelector == nil {
+			switch {
+			case len(all) == 0 && len(left) > 0:
+				return nil, s.tainted(o, left)
+			case len(all) == 0:
 				return nil, o.Problem(v1alpha1.ReasonNoWorkloadCluster, "there is no cluster", "Declare a Cluster.")
 			}
 			return all, nil
@@ -47,16 +54,45 @@ func (s *placer) selectedClusters(o *manifest.Object) ([]string, error) {
 	return nil, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("the seed's role %q is unknown", s.seed.Spec.Role), "Write Workload, Management or Any in spec.role of the Seed.").WithField("spec.role")
 }
 
+// leftOut returns the clusters that the seed would select but for their taints.
+func (s *placer) leftOut() []string {
+	var left []string
+	if s.seed.Spec.Role != v1alpha1.SeedRoleManagement {
+		_, left = s.openClusters(v1alpha1.RoleWorkload)
+	}
+	switch selector := s.seed.Spec.ClusterSelector; {
+	case s.seed.Spec.Role == v1alpha1.SeedRoleAny, s.seed.Spec.Role == v1alpha1.SeedRoleManagement && selector != nil:
+		_, management := s.openClusters(v1alpha1.RoleManagement)
+		left = slices.Concat(management, left)
+	case selector == nil && len(s.created()) > 0:
+		_, left = s.tolerated(s.created())
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	selector, err := catalog.SelectorOf(s.seed.Spec.ClusterSelector)
+	return slices.DeleteFunc(slices.Clone(left), func(name string) bool {
+		return s.seed.Spec.ClusterSelector != nil && err == nil && !selector.Matches(labels.Set(s.inventory.Clusters[name].Labels))
+	})
+}
+
 // selectedWorkloads returns the workload clusters that the seed is planted on: those that its
 // selector matches, without one those that it creates, else all. The selector of a seed for
 // management clusters says nothing of them.
 func (s *placer) selectedWorkloads(o *manifest.Object) ([]string, error) {
-	workload := s.withRole(v1alpha1.RoleWorkload)
+	workload, left := s.openClusters(v1alpha1.RoleWorkload)
 	if s.seed.Spec.ClusterSelector != nil && s.seed.Spec.Role != v1alpha1.SeedRoleManagement {
 		return s.selectedAmong(o, workload, "workload cluster")
 	}
 	if created := s.created(); len(created) > 0 {
-		return created, nil
+		open, left := s.tolerated(created)
+		if len(open) == 0 {
+			return nil, s.tainted(o, left)
+		}
+		return open, nil
+	}
+	if len(workload) == 0 && len(left) > 0 {
+		return nil, s.tainted(o, left)
 	}
 	if len(workload) == 0 {
 		if at, broken := s.inventory.AnyBroken(); broken {
@@ -80,8 +116,11 @@ func (s *placer) selectedAmong(o *manifest.Object, clusters []string, what strin
 		return !selector.Matches(labels.Set(s.inventory.Clusters[name].Labels))
 	})
 	if len(matching) == 0 && len(s.among) > 0 {
-		s.among = nil
+		s.among, s.open = nil, nil
 		return s.selectedClusters(o)
+	}
+	if left := s.leftOut(); len(matching) == 0 && len(left) > 0 {
+		return nil, s.tainted(o, left)
 	}
 	if len(matching) == 0 {
 		return nil, o.Problem(v1alpha1.ReasonNoClusterMatches, fmt.Sprintf("no %s matches the seed's clusterSelector %q", what, selector),
