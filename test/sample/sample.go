@@ -132,9 +132,9 @@ func ControlPlane(seeds, objects, clusters int) fstest.MapFS {
 	for i := range clusters {
 		fmt.Fprintf(&b, "---\napiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: site-%05d, labels: {region: eu}}\nspec: {reconciledBy: management}\n", i)
 	}
-	tree["clusters.yaml"] = file(b.Bytes())
+	tree["clusters.yaml"] = File(b.Bytes())
 	for s := range seeds {
-		tree[fmt.Sprintf("seeds/seed-%04d.yaml", s)] = file(Seed(s, objects, ""))
+		tree[fmt.Sprintf("seeds/seed-%04d.yaml", s)] = File(Seed(s, objects, ""))
 	}
 	return tree
 }
@@ -150,4 +150,5 @@ func Seed(number, objects int, text string) []byte {
 	return b.Bytes()
 }
 
-func file(data []byte) *fstest.MapFile { return &fstest.MapFile{Data: data, Mode: fs.FileMode(0o644)} }
+// File is a file of a tree.
+func File(data []byte) *fstest.MapFile { return &fstest.MapFile{Data: data, Mode: fs.FileMode(0o644)} }
