@@ -13,7 +13,7 @@ RACE     := $(if $(and $(filter 1,$(shell $(GO) env CGO_ENABLED)),$(CC_FOUND)),-
 RACING   := $(if $(RACE),$(GO),$(PLAIN))
 # The packages whose code or tests have goroutines, and those whose tests run on real servers.
 CONCURRENT := ./controllers/... ./internal/cli ./internal/controlplane ./internal/engine ./internal/forge/... ./internal/git/... ./internal/simulator ./internal/probe/... ./internal/render/... ./internal/standalone
-ON_SERVERS := ./internal/forge/gitea ./internal/probe/flux ./test/install ./test/kubectl ./test/law ./test/scale ./test/e2e
+ON_SERVERS := ./internal/forge/gitea ./internal/probe/discover ./internal/probe/flux ./test/install ./test/kubectl ./test/law ./test/scale ./test/e2e
 HARNESS    := ./test/servers ./test/servers/store
 # A file that is there when the tests of the harness have passed as it is now.
 HARNESS_PASSED = $${XDG_CACHE_HOME:-$$HOME/.cache}/furrow/passed-$(shell git ls-files -co --exclude-standard test/servers | xargs cat | git hash-object --stdin)

@@ -222,6 +222,9 @@ func groupsWith(name string) []string {
 	return groups
 }
 
+// ServedGroups returns the groups of Kubernetes itself, in order.
+func ServedGroups() []string { return slices.Sorted(maps.Keys(served().groups)) }
+
 // ServedIn returns the names of the kinds of a group, in order.
 func ServedIn(group string) []string { return slices.Sorted(maps.Keys(served().groups[group])) }
 
