@@ -29,6 +29,6 @@ LABEL org.opencontainers.image.title="Furrow" \
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build --chown=65532:65532 /out/cache /var/cache/furrow
 COPY --from=build /out/furrow /furrow
-ENV HOME=/var/cache/furrow
+ENV HOME=/var/cache/furrow TMPDIR=/var/cache/furrow
 USER 65532:65532
 ENTRYPOINT ["/furrow"]

@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
@@ -24,6 +26,7 @@ var examples = map[string]func() any{
 	"clustertype.yaml":   func() any { return &v1alpha1.ClusterType{} },
 	"gitopsrepo.yaml":    func() any { return &v1alpha1.GitOpsRepo{} },
 	"rolloutpolicy.yaml": func() any { return &v1alpha1.RolloutPolicy{} },
+	"plugin.yaml":        func() any { return &v1alpha1.Plugin{} },
 	"template.yaml":      func() any { return &v1alpha1.Template{} },
 	"seed.yaml":          func() any { return &v1alpha1.Seed{} },
 }
@@ -123,7 +126,7 @@ func fieldsOf(typ reflect.Type, at string) []string {
 	switch typ {
 	case reflect.TypeFor[metav1.ObjectMeta]():
 		return []string{at + ".name"}
-	case reflect.TypeFor[metav1.Duration](), reflect.TypeFor[intstr.IntOrString]():
+	case reflect.TypeFor[metav1.Duration](), reflect.TypeFor[intstr.IntOrString](), reflect.TypeFor[resource.Quantity](), reflect.TypeFor[runtime.RawExtension]():
 		return nil
 	}
 	var paths []string

@@ -109,6 +109,13 @@ type SeedSpec struct {
 	// +optional
 	Render *SeedRender `json:"render,omitempty"`
 
+	// Plugins names Plugins of the control plane that run for the seed, besides those that run for
+	// every seed. Their weights and names say in which order, and not this list.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	Plugins []Name `json:"plugins,omitempty"`
+
 	// Rollout says how the seed's tiers are proposed.
 	// +optional
 	Rollout *Rollout `json:"rollout,omitempty"`

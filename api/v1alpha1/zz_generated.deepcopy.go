@@ -1171,6 +1171,11 @@ func (in *SeedSpec) DeepCopyInto(out *SeedSpec) {
 		*out = new(SeedRender)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Plugins != nil {
+		in, out := &in.Plugins, &out.Plugins
+		*out = make([]Name, len(*in))
+		copy(*out, *in)
+	}
 	if in.Rollout != nil {
 		in, out := &in.Rollout, &out.Rollout
 		*out = new(Rollout)

@@ -71,6 +71,8 @@ type Options struct {
 	AllowHTTP bool
 	// Limits limit what is read of a control plane.
 	Limits catalog.Limits
+	// Plugins is the directory of the executables that may run as plugins; empty for none.
+	Plugins string
 	// Record makes what is given every pass of a control plane before it acts, which has a
 	// directory of its own for that; nil when nobody asks.
 	Record func(directory string) func(*engine.Record)

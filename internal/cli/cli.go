@@ -43,6 +43,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/plugin"
 	"github.com/furrow-dev/furrow/internal/render/kustomize"
 )
 
@@ -76,10 +77,13 @@ func (e usageError) Reason() string { return string(v1alpha1.ReasonInvalidArgume
 // says whether kubectl calls it. An interrupt or SIGTERM ends the command's context; a second one
 // ends the process.
 //
-// Builds of kustomizations run in processes of the same binary, so Main first finds out whether it
-// is one of those.
+// Builds of kustomizations, and plugins, run in processes of the same binary, so Main first finds
+// out whether it is one of those.
 func Main(program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if worker, code := kustomize.Worker(program, args, stdin, stdout); worker {
+		return code
+	}
+	if worker, code := plugin.Worker(program, args, stdin, stdout); worker {
 		return code
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -275,6 +279,7 @@ func (f *sessionFlags) addAccess(cmd *cobra.Command, credentials string) {
 	addEnvironmentText(flags, &f.credentials, "credentials", "FURROW_CREDENTIALS", credentials, existingDirectory)
 	allowHTTP(flags, &f.options.AllowHTTP)
 	limitFlags(flags, &f.options.Limits)
+	addPlugins(cmd, &f.options.Plugins)
 	flags.Var(textFlag(&f.options.Cache, "", possibleDirectory), "cache", "directory of the mirrors; may be deleted at any time (default: furrow/mirrors in the user's cache directory)")
 	directories(cmd, "credentials", "cache")
 }

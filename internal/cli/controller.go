@@ -74,6 +74,7 @@ Outside of a cluster it needs --leader-elect=false or --leader-election-namespac
 	flags.BoolVar(&c.options.Seeds.Strict, "strict", false, "make an error of a namespace or kind that no seed or cluster provides")
 	allowHTTP(flags, &c.options.Seeds.AllowHTTP)
 	limitFlags(flags, &c.options.Seeds.Limits)
+	addPlugins(cmd, &c.options.Seeds.Plugins)
 	flags.Var(textFlag(&c.options.MetricsAddress, ":8080", bindAddress), "metrics-bind-address", "address that metrics are served on; 0 for not at all")
 	flags.Var(textFlag(&c.options.HealthAddress, ":8081", bindAddress), "health-probe-bind-address", "address that /healthz and /readyz are served on; 0 for not at all")
 	flags.BoolVar(&c.options.Elect, "leader-elect", true, "let one of several replicas work at a time")

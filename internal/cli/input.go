@@ -215,6 +215,12 @@ func limitFlags(flags *pflag.FlagSet, limits *catalog.Limits) {
 	flags.Var(sizeFlag(&limits.Package, catalog.DefaultMaxPackage), "max-package-size", "size of all manifest files of a seed together")
 }
 
+// addPlugins is for whatever reads seeds.
+func addPlugins(cmd *cobra.Command, to *string) {
+	addEnvironmentText(cmd.Flags(), to, "plugins", "FURROW_PLUGINS", "directory of the executables that a Plugin of the control plane may name; or set FURROW_PLUGINS (default: none, so only WASM modules run)", existingDirectory)
+	directories(cmd, "plugins")
+}
+
 // sizeFlag returns a flag that is a number of bytes, written as in Kubernetes.
 func sizeFlag(to *int64, value int64) *checkedFlag {
 	*to = value

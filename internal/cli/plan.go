@@ -180,12 +180,14 @@ func (c *planCommand) catalog(ctx context.Context, stdin io.Reader) (*catalog.Ca
 	if err != nil {
 		return nil, "", err
 	}
-	limits := c.session.options.Limits
+	limits, plugins := c.session.options.Limits, c.session.options.Plugins
 	if !c.input.given() {
 		if tree.FS == nil {
 			return nil, "", usageError{errors.New("name what to plan, with -f or --control-plane")}
 		}
-		cat, err := await(ctx, "reading the control plane", func() (*catalog.Catalog, error) { return render.Load(ctx, tree.FS, render.Options{Limits: limits}) })
+		cat, err := await(ctx, "reading the control plane", func() (*catalog.Catalog, error) {
+			return render.Load(ctx, tree.FS, render.Options{Limits: limits, Plugins: plugins})
+		})
 		return cat, tree.revision, err
 	}
 	candidate, err := c.input.read(ctx, stdin, limits, tree.dir)
@@ -194,7 +196,7 @@ func (c *planCommand) catalog(ctx context.Context, stdin io.Reader) (*catalog.Ca
 	}
 	c.input.seed = candidate.SeedName()
 	cat, err := await(ctx, "reading the control plane", func() (*catalog.Catalog, error) {
-		return render.Load(ctx, tree.FS, render.Options{Limits: limits, Candidate: &candidate})
+		return render.Load(ctx, tree.FS, render.Options{Limits: limits, Plugins: plugins, Candidate: &candidate})
 	})
 	return cat, tree.revision, err
 }

@@ -161,7 +161,7 @@ func readRecord(name string) (*engine.Record, error) {
 
 func newReplay() *cobra.Command {
 	output := outputFlag{hasWide: true}
-	var seed string
+	var seed, plugins string
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Decide a recorded pass again, without any network, and show why",
@@ -170,7 +170,7 @@ file, and shows the states and the actions. It asks nobody and changes nothing, 
 one machine can be understood on another: attach the file to a bug report, after reading what is in
 it. A record holds what was read of the control plane and the names, branches and proposals of the
 GitOps repositories. It holds no credentials of Furrow, but whatever the control plane holds, Secrets
-included.
+included. Plugins run again; those that are executables need --plugins as in the run.
 
 With --explain it lists for each tier of a seed the facts that its state follows from. Clusters that
 are equal are shown as one; -o wide shows each, with the Git hashes of its files.
@@ -184,6 +184,7 @@ It exits with 3 where this version of Furrow decides something other than what w
 			if err != nil {
 				return err
 			}
+			record.Plugins = plugins
 			decision, err := record.Decide(cmd.Context())
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
@@ -204,6 +205,7 @@ It exits with 3 where this version of Furrow decides something other than what w
 	}
 	output.add(cmd)
 	cmd.Flags().Var(textFlag(&seed, "", dnsLabel), "explain", "seed whose facts are listed")
+	addPlugins(cmd, &plugins)
 	return cmd
 }
 

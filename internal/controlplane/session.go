@@ -70,6 +70,8 @@ type Options struct {
 	Simulation *Simulation
 	// Limits limit what is read of the control plane.
 	Limits catalog.Limits
+	// Plugins is the directory of the executables that may run as plugins; empty for none.
+	Plugins string
 	// Cache is the directory of the mirrors.
 	Cache string
 	// ID and Environment make the owner of plans. A ControlPlane document takes precedence over ID.
@@ -283,7 +285,7 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 	if tree.Origin, err = s.originOf(ctx); err != nil {
 		return tree, err
 	}
-	tree.Limits, tree.Rendered = s.options.Limits, &s.rendered
+	tree.Limits, tree.Plugins, tree.Rendered = s.options.Limits, s.options.Plugins, &s.rendered
 	tree.FS, tree.Revision = files, s.options.Branch+"@sha1:"+commit.String()
 	tree.Commits = s.lastCommits
 	if s.options.Tree != nil {

@@ -77,6 +77,8 @@ type Tree struct {
 	FS fs.FS
 	// Limits bound what is read of it.
 	Limits catalog.Limits
+	// Plugins is the directory of the executables that may run as plugins; empty for none.
+	Plugins string
 	// Rendered keeps what was rendered of it; nil to render all each time.
 	Rendered *render.Cache
 	// Revision is "<branch>@sha1:<40 hex>".
@@ -103,7 +105,7 @@ type Settings struct {
 
 // Catalog reads the tree and renders its seeds.
 func (t Tree) Catalog(ctx context.Context) (*catalog.Catalog, error) {
-	return render.Load(ctx, t.FS, render.Options{Limits: t.Limits, Resources: t.Resources(), Cache: t.Rendered})
+	return render.Load(ctx, t.FS, render.Options{Limits: t.Limits, Resources: t.Resources(), Plugins: t.Plugins, Cache: t.Rendered})
 }
 
 // Resources returns those that the settings have; nil where there are none.

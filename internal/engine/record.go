@@ -38,6 +38,8 @@ type Record struct {
 	Settings *Settings      `json:"settings,omitempty"`
 	Facts    *pass.Facts    `json:"facts"`
 	Decision *pass.Decision `json:"decision"`
+	// Plugins is the directory of the executables that may run as plugins when it is decided again.
+	Plugins string `json:"-"`
 }
 
 // Decide decides anew from what the record holds: the facts, and the control plane's tree, from which
@@ -53,7 +55,7 @@ func (r *Record) Decide(ctx context.Context) (*pass.Decision, error) {
 		}
 	}
 	var err error
-	if r.Facts.ControlPlane.Catalog, err = (Tree{FS: r.Tree, Limits: r.Limits, Settings: r.Settings}).Catalog(ctx); err != nil {
+	if r.Facts.ControlPlane.Catalog, err = (Tree{FS: r.Tree, Limits: r.Limits, Plugins: r.Plugins, Settings: r.Settings}).Catalog(ctx); err != nil {
 		return nil, err
 	}
 	decision, questions := pass.Decide(r.Facts)

@@ -53,7 +53,6 @@ type moduleWorker struct {
 	wait func()
 	to   *gob.Encoder
 	from *gob.Decoder
-	dir  string
 }
 
 // module runs a module in its worker, which it starts where there is none.
@@ -85,14 +84,9 @@ func (h *Host) module(ctx context.Context, p plugin.Plugin, input []byte, timeou
 func startModule() (*moduleWorker, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &moduleWorker{cancel: cancel}
-	var err error
-	if w.dir, err = os.MkdirTemp("", "furrow-plugin-"); err != nil {
-		cancel()
-		return nil, err
-	}
 	w.cmd = exec.CommandContext(ctx, self)
 	w.cmd.Args = []string{program, workerArgument, "module"}
-	w.cmd.Env, w.cmd.Dir = []string{}, w.dir
+	w.cmd.Env = []string{}
 	w.wait = sync.OnceFunc(func() { _ = w.cmd.Wait() })
 	in, err := w.cmd.StdinPipe()
 	if err == nil {
@@ -104,7 +98,6 @@ func startModule() (*moduleWorker, error) {
 	}
 	if err != nil {
 		cancel()
-		os.RemoveAll(w.dir)
 		return nil, err
 	}
 	return w, nil
@@ -114,7 +107,6 @@ func startModule() (*moduleWorker, error) {
 func (w *moduleWorker) close() {
 	w.cancel()
 	w.wait()
-	os.RemoveAll(w.dir)
 }
 
 // ask sends something and returns the answer. A worker that does not answer in time, or ends, is not

@@ -176,6 +176,14 @@ func TestOnlyWhatIsAllowedAndPinnedIsExecuted(t *testing.T) {
 	if err := os.Symlink("/bin/sh", filepath.Join(host.Dir, "link")); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink("script", filepath.Join(host.Dir, "inside")); err != nil {
+		t.Fatal(err)
+	}
+	inside := p
+	inside.Executable = "inside"
+	if got := run(t, host, inside, ""); got.Ending != plugin.Exited || string(got.Output) != "hello\n" {
+		t.Errorf("a link within the directory: %+v", got)
+	}
 	for _, name := range []string{"absent", "../" + filepath.Base(host.Dir) + "/script", "/bin/sh", ".", "link"} {
 		p := p
 		p.Executable = name

@@ -62,6 +62,7 @@ func (o order) supervise(image io.Reader) plugin.Run {
 	if digest != o.Digest {
 		return plugin.Run{Ending: plugin.OtherDigest, Detail: digest}
 	}
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0o600) // where memory is short, the executable goes first
 	cancelled := make(chan os.Signal, 1)
 	signal.Notify(cancelled, syscall.SIGTERM)
 	if err := errors.Join(

@@ -18,7 +18,9 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	core "github.com/furrow-dev/furrow/internal/core/plugin"
 	"github.com/furrow-dev/furrow/internal/core/recent"
+	"github.com/furrow-dev/furrow/internal/plugin"
 	"github.com/furrow-dev/furrow/internal/render/kustomize"
 )
 
@@ -63,6 +65,8 @@ type Options struct {
 	Resources *catalog.Resources
 	// Candidate is one more seed; nil where there is none.
 	Candidate *catalog.Candidate
+	// Plugins is the directory of the executables that may run as plugins; empty for none.
+	Plugins string
 	// Cache keeps what was rendered; nil to render all.
 	Cache *Cache
 }
@@ -95,10 +99,18 @@ func Load(ctx context.Context, tree fs.FS, o Options) (*catalog.Catalog, error) 
 		packages.Add(*o.Candidate)
 	}
 	o.Cache.Turn()
+	host := &plugin.Host{Dir: o.Plugins}
+	defer host.Close()
 	rendered := map[string]catalog.Rendered{}
 	for _, p := range packages.Seeds() {
-		if rendered[p.Name], err = render(ctx, o.Cache, p); err != nil {
+		plugins, problems := packages.Plugins(p)
+		if rendered[p.Name], err = render(ctx, o.Cache, p, host, plugins); err != nil {
 			return nil, err
+		}
+		if len(problems) > 0 {
+			r := rendered[p.Name]
+			r.Problems = slices.Concat(r.Problems, problems)
+			rendered[p.Name] = r
 		}
 	}
 	return catalog.Assemble(packages, rendered), nil
@@ -109,10 +121,10 @@ type Cache = recent.Cache[string, catalog.Rendered]
 
 // render makes the objects of one package, or takes them from an earlier load. A failure of this
 // machine is not kept: the next load tries again, for which the seed is marked as Failed.
-func render(ctx context.Context, c *Cache, p *catalog.Package) (catalog.Rendered, error) {
+func render(ctx context.Context, c *Cache, p *catalog.Package, host *plugin.Host, plugins []core.Plugin) (catalog.Rendered, error) {
 	at := slices.IndexFunc(All, func(r Renderer) bool { return r.Takes(p) })
 	renderer := All[at]
-	key := digest(renderer, p)
+	key := digest(renderer, p, plugins)
 	if r, known := c.Get(key); known {
 		return r, nil
 	}
@@ -124,19 +136,32 @@ func render(ctx context.Context, c *Cache, p *catalog.Package) (catalog.Rendered
 		problem := p.Problem(v1alpha1.ReasonRenderFailed, manifest.Source{File: p.Path}, err.Error(), "Furrow retries in the next pass.")
 		return catalog.Rendered{Problems: manifest.Problems{problem}, Failed: true}, nil
 	}
-	c.Put(key, r)
+	if r, err = applyPlugins(ctx, p, r, host, plugins); err != nil {
+		return r, err
+	}
+	if !r.Failed {
+		c.Put(key, r)
+	}
 	return r, nil
 }
 
 // digest is that of all that a rendering is made of. Lengths are part of it, so no two lists
 // of files have the same bytes.
-func digest(r Renderer, p *catalog.Package) string {
+func digest(r Renderer, p *catalog.Package, plugins []core.Plugin) string {
 	h := sha256.New()
 	options, err := json.Marshal(p.Render())
 	if err != nil {
 		panic(fmt.Sprintf("spec.render is plain values: %v", err))
 	}
 	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00%s\n%s\n", r.Name(), p.Name, p.Path, p.Root, p.RenderAt(), options)
+	for _, one := range plugins {
+		one.Module = nil // its digest is enough
+		data, err := json.Marshal(one)
+		if err != nil {
+			panic(fmt.Sprintf("a plugin is plain values: %v", err))
+		}
+		fmt.Fprintf(h, "%d\n%s\n", len(data), data)
+	}
 	for _, file := range slices.Sorted(maps.Keys(p.Files)) {
 		fmt.Fprintf(h, "%d %s\n%d\n", len(file), file, len(p.Files[file]))
 		h.Write(p.Files[file])

@@ -316,6 +316,7 @@ var kinds = map[string]func() any{
 	"Cluster":       func() any { return &v1alpha1.Cluster{} },
 	"ClusterType":   func() any { return &v1alpha1.ClusterType{} },
 	"GitOpsRepo":    func() any { return &v1alpha1.GitOpsRepo{} },
+	"Plugin":        func() any { return &v1alpha1.Plugin{} },
 	"Template":      func() any { return &v1alpha1.Template{} },
 	"RolloutPolicy": func() any { return &v1alpha1.RolloutPolicy{} },
 }

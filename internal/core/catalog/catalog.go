@@ -240,6 +240,7 @@ type documents struct {
 	reading   Reading
 	// overridden is Catalog.Overridden.
 	overridden map[manifest.Source]manifest.Source
+	plugins    plugins
 }
 
 func newDocuments(reading Reading) *documents {
@@ -247,7 +248,7 @@ func newDocuments(reading Reading) *documents {
 		reading: reading,
 		types:   map[string]v1alpha1.ClusterType{}, repos: map[string]v1alpha1.GitOpsRepo{},
 		templates: map[string]v1alpha1.Template{}, policies: map[string]v1alpha1.RolloutPolicy{}, positions: map[string]manifest.Source{},
-		faults: &faults{named: map[documentKey]fault{}}, settings: map[string]manifest.Source{}, grants: map[string][]string{},
+		faults: &faults{named: map[documentKey]fault{}}, settings: map[string]manifest.Source{}, grants: map[string][]string{}, plugins: newPlugins(),
 	}
 }
 
@@ -322,6 +323,9 @@ func (d *documents) readFile(file string, data []byte) {
 	if err != nil && mayHoldControlPlane(data) {
 		d.unparsed = cmp.Or(d.unparsed, err)
 	}
+	if err != nil && mayHoldPlugin(data) {
+		d.plugins.unparsed = cmp.Or(d.plugins.unparsed, problemIn(manifest.Source{File: file}, err).Source)
+	}
 	for _, o := range objects {
 		switch {
 		case o.ID.Group == v1alpha1.Group:
@@ -379,7 +383,7 @@ func (d *documents) take(o manifest.Object) error {
 }
 
 // kinds of documents that people write.
-var kinds = []string{"Cluster", "ClusterType", "ControlPlane", "GitOpsRepo", "RolloutPolicy", "Template", "Seed"}
+var kinds = []string{"Cluster", "ClusterType", "ControlPlane", "GitOpsRepo", "Plugin", "RolloutPolicy", "Template", "Seed"}
 
 // unknownKind returns the error for a kind that Furrow does not have, with the one that may be
 // meant.
@@ -409,6 +413,8 @@ func (d *documents) decode(o manifest.Object) error {
 		return keep(d.templates, o)
 	case "RolloutPolicy":
 		return keep(d.policies, o)
+	case "Plugin":
+		return d.takePlugin(o)
 	case "ControlPlane":
 		return d.takeControlPlane(o)
 	case "Seed":

@@ -100,6 +100,9 @@ func (r Reading) Packages(tree fs.FS) (*Packages, error) {
 	}
 	err := d.readInventory(tree)
 	if err == nil {
+		err = d.readModules(tree)
+	}
+	if err == nil {
 		var broken []*Package
 		p.seeds, broken, err = d.readPackages(tree)
 		d.addSettings(broken)

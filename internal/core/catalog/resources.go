@@ -127,6 +127,9 @@ func (p *Package) override(settings v1alpha1.SeedSpec) {
 	spec.PlainSecrets = cmp.Or(settings.PlainSecrets, spec.PlainSecrets)
 	spec.Render = cmp.Or(settings.Render, spec.Render)
 	spec.Rollout = cmp.Or(settings.Rollout, spec.Rollout)
+	if settings.Plugins != nil {
+		spec.Plugins = settings.Plugins
+	}
 	spec.Suspend = spec.Suspend || settings.Suspend
 	p.spec = &spec
 }

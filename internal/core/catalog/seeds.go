@@ -28,6 +28,8 @@ type Seed struct {
 	Variants []Variant
 	// Clusters are the seed's own documents for clusters that it creates, by name.
 	Clusters map[string]v1alpha1.Cluster
+	// Plugins are those that ran for the seed, in their order.
+	Plugins  []RanPlugin
 	Warnings []manifest.Problem
 	// Skipped names the files of the package that are not read: each is a warning.
 	Skipped manifest.Problems
@@ -84,9 +86,21 @@ func SelectorOf(s *metav1.LabelSelector) (labels.Selector, error) {
 type Rendered struct {
 	// Variants have their objects as they were rendered, documents of Furrow among them.
 	Variants []Variant
+	// Plugins are those that ran for all variants, in their order.
+	Plugins  []RanPlugin
+	Warnings manifest.Problems
 	Problems manifest.Problems
 	// Failed reports whether the machine kept the renderer from its work, and not the package.
 	Failed bool
+}
+
+// RanPlugin is a plugin that made objects of a seed what they are, and all that it depends on.
+type RanPlugin struct {
+	Name string `yaml:"name"`
+	// Digest is that of its program.
+	Digest string `yaml:"digest"`
+	// Config is the digest of its configuration; empty without one.
+	Config string `yaml:"config,omitempty"`
 }
 
 // Manifests returns what a package of plain manifests holds.
@@ -113,7 +127,7 @@ func Manifests(p *Package) Rendered {
 // assembly is a seed while it is built from what was rendered.
 type assembly struct {
 	*Package
-	failed   bool
+	rendered Rendered
 	variants []Variant
 	clusters map[string]v1alpha1.Cluster
 }
@@ -133,7 +147,7 @@ func completeSeeds(p *Packages, rendered map[string]Rendered) []Seed {
 	scopes := map[manifest.GroupKind]manifest.Scope{}
 	assemblies := make([]*assembly, 0, len(p.seeds))
 	for _, pkg := range p.Seeds() {
-		a := &assembly{Package: pkg, failed: rendered[pkg.Name].Failed}
+		a := &assembly{Package: pkg, rendered: rendered[pkg.Name]}
 		a.report(rendered[pkg.Name].Problems...)
 		for _, v := range rendered[pkg.Name].Variants {
 			a.takeVariant(v)
@@ -232,7 +246,7 @@ func nameFault(name string) string {
 // reported once. A seed with problems has Err and keeps what could be read, for those who ask what
 // it would have.
 func (a *assembly) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
-	seed := Seed{Name: a.Name, Path: a.Path, SpecAt: a.RenderAt(), Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost, Failed: a.failed}
+	seed := Seed{Name: a.Name, Path: a.Path, SpecAt: a.RenderAt(), Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost, Failed: a.rendered.Failed, Plugins: a.rendered.Plugins, Warnings: slices.Clone(a.rendered.Warnings)}
 	if a.spec != nil {
 		seed.Spec = *a.spec
 	}

@@ -86,16 +86,28 @@ func waitForSources(w *World, v int32, o *manifest.Object) {
 	w.Warn(v, Finding{Reason: v1alpha1.ReasonAnnotationIgnored, Field: annotationMutation,
 		Message: fmt.Sprintf("annotation %s orders the objects, and no value is substituted", annotationMutation), Next: "Write the values, or let a controller on the cluster copy them."})
 	for _, id := range sources {
-		waitForID(w, v, annotationMutation, id, id.String(), "Add that object, or correct the annotation.")
+		waitForID(w, v, mention{annotation: annotationMutation, text: id.String()}, id, "Add that object, or correct the annotation.")
 	}
+}
+
+// mention is what an annotation says, and the plugin that wrote it; empty if a person did.
+type mention struct{ annotation, text, plugin string }
+
+func (m mention) why() string {
+	why := fmt.Sprintf("%s: %s", m.annotation, manifest.Printable(m.text))
+	if m.plugin != "" {
+		why = "plugin " + m.plugin + " wrote " + why
+	}
+	return why
 }
 
 // waitForID draws the edges to an object that an annotation names: on the same cluster, else on all
 // clusters that have it. So an object on a workload cluster may name one on its management cluster
 // and need not name the cluster. A name that nothing has is an error and not a warning as in other
 // rules, since somebody wrote it on purpose.
-func waitForID(w *World, v int32, annotation string, id manifest.ID, text, next string) {
-	reason := Reason{Field: "metadata.annotations[" + annotation + "]", Why: fmt.Sprintf("%s: %s", annotation, manifest.Printable(text)), OrderOnly: true}
+func waitForID(w *World, v int32, by mention, id manifest.ID, next string) {
+	annotation := by.annotation
+	reason := Reason{Field: "metadata.annotations[" + annotation + "]", Why: by.why(), OrderOnly: true}
 	if to, ok := w.Beside(v, id); ok {
 		if to == v {
 			w.Fail(v, invalid(annotation, fmt.Sprintf("annotation %s names the object itself", annotation), "Correct the annotation."))

@@ -19,17 +19,24 @@ var declared = Rule{
 			if o.Map("metadata", "annotations") == nil {
 				continue
 			}
-			for _, d := range dialects {
-				for item := range strings.SplitSeq(o.Annotation(d.annotation), ",") {
-					if item = strings.TrimSpace(item); item != "" {
-						d.waitFor(w, v, item)
-					}
-				}
-			}
+			waitForNamed(w, v, o, false)
 			waitForSources(w, v, o)
 			groups.wait(w, v, o)
 		}
 	},
+}
+
+// waitForNamed draws the edges to what annotations name: where a plugin wrote it, or where a person
+// did.
+func waitForNamed(w *World, v int32, o *manifest.Object, byPlugin bool) {
+	for _, d := range dialects {
+		for item := range strings.SplitSeq(o.Annotation(d.annotation), ",") {
+			item = strings.TrimSpace(item)
+			if plugin := o.WrittenBy(d.annotation, item); item != "" && byPlugin == (plugin != "") {
+				d.waitFor(w, v, item, plugin)
+			}
+		}
+	}
 }
 
 // dialect is one annotation by which people declare a dependency.
@@ -46,8 +53,8 @@ var dialects = []dialect{
 	{"planter.nephio.org/dependencies", "apiVersion|Kind|namespace|name", parsePlanter},
 }
 
-// waitFor resolves one name of an annotation.
-func (d dialect) waitFor(w *World, v int32, item string) {
+// waitFor resolves one name of an annotation, which a plugin wrote, or a person if plugin is empty.
+func (d dialect) waitFor(w *World, v int32, item, plugin string) {
 	id, ok := d.parse(item)
 	if !ok {
 		w.Fail(v, invalid(d.annotation, fmt.Sprintf("annotation %s: %q is not of the form %s", d.annotation, item, d.form), "Correct the annotation."))
@@ -57,7 +64,7 @@ func (d dialect) waitFor(w *World, v int32, item string) {
 	if _, object, ok := strings.Cut(item, "v1/"); ok && strings.HasPrefix(item, "v1/") {
 		next = fmt.Sprintf("The group of an object is without its version, and that of v1 is core: write core/%s.", manifest.Printable(object))
 	}
-	waitForID(w, v, d.annotation, id, item, next)
+	waitForID(w, v, mention{d.annotation, item, plugin}, id, next)
 }
 
 func parseOwn(item string) (manifest.ID, bool) {

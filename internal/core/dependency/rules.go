@@ -41,6 +41,7 @@ func Rules() []Rule {
 		crd,
 		cluster,
 		declared,
+		plugin,
 		admission,
 		provides,
 		backend,

@@ -23,7 +23,7 @@ type Object struct {
 	// exact bytes.
 	Raw []byte
 	// Written says what plugins wrote in the annotations; nil where people wrote all of them.
-	Written Written
+	Written Written `json:"-"`
 }
 
 // APIVersion returns "group/version", or "version" for the core group.

@@ -68,6 +68,7 @@ func (d decision) matches() bool { return len(d.clusters)+len(d.follows) > 0 }
 func Rules() []Rule {
 	return []Rule{
 		annotation,
+		pluginAnnotation,
 		namespaceAnnotation,
 		seedRules,
 		managementAPI,

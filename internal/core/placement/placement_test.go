@@ -16,7 +16,7 @@ import (
 
 func TestRulesAreAskedInTheirOrder(t *testing.T) {
 	want := []string{
-		"annotation", "namespace-annotation", "seed-rule", "management-api", "named-cluster",
+		"annotation", "plugin", "namespace-annotation", "seed-rule", "management-api", "named-cluster",
 		"component", "follow-resources", "follow-content", "follow-references", "planter-default", "follow-rest", "selected",
 	}
 	var got []string

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,8 +19,31 @@ var annotation = Rule{
 	Name: "annotation",
 	Doc:  "An object goes where its own annotations say.",
 	match: func(s *placer, o *manifest.Object) (decision, error) {
+		if plugin := writtenByPlugin(o); plugin != "" {
+			return decision{}, nil
+		}
 		return s.annotated(o)
 	},
+}
+
+var pluginAnnotation = Rule{
+	Name: "plugin",
+	Doc:  "An object goes where a plugin wrote, in the same annotations.",
+	match: func(s *placer, o *manifest.Object) (decision, error) {
+		if plugin := writtenByPlugin(o); plugin == "" {
+			return decision{}, nil
+		}
+		return s.annotated(o)
+	},
+}
+
+// writtenByPlugin returns the plugin that wrote where an object goes; empty if a person did, or
+// nobody. It is never both: what a person wrote stays, and what plugins wrote besides is dropped.
+func writtenByPlugin(o *manifest.Object) (plugin string) {
+	for _, key := range []string{v1alpha1.AnnotationCluster, v1alpha1.AnnotationClusterSelector, v1alpha1.AnnotationRole, annotationPlanter} {
+		plugin = cmp.Or(plugin, o.WrittenBy(key, o.Annotation(key)))
+	}
+	return plugin
 }
 
 // annotated reads the annotations of one object. More than one of them is an error, even if they
@@ -48,6 +72,9 @@ func (s *placer) annotated(o *manifest.Object) (decision, error) {
 			return decision{}, err
 		}
 		d = decision{clusters: clusters, why: fmt.Sprintf("annotation %s: %s", r.key, manifest.Printable(value))}
+		if plugin := o.WrittenBy(r.key, value); plugin != "" {
+			d.why = fmt.Sprintf("plugin %s wrote %s: %s", plugin, r.key, manifest.Printable(value))
+		}
 	}
 	return d, nil
 }

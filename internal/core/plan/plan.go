@@ -33,6 +33,7 @@ import (
 	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -80,10 +81,12 @@ type Plan struct {
 	Contents []Contents `yaml:"contents,omitempty"`
 	// Variants are the workload clusters that get each variant of the seed; none where all get the
 	// same.
-	Variants     []Variant    `yaml:"variants,omitempty"`
-	Placements   []Placement  `yaml:"placements,omitempty"`
-	Dependencies []Dependency `yaml:"dependencies,omitempty"`
-	Warnings     []Warning    `yaml:"warnings,omitempty"`
+	Variants []Variant `yaml:"variants,omitempty"`
+	// Plugins are those that made objects of the seed what they are, in the order in which they ran.
+	Plugins      []catalog.RanPlugin `yaml:"plugins,omitempty" json:"Plugins,omitempty"`
+	Placements   []Placement         `yaml:"placements,omitempty"`
+	Dependencies []Dependency        `yaml:"dependencies,omitempty"`
+	Warnings     []Warning           `yaml:"warnings,omitempty"`
 	// Parts are the files that hold the tiers and dependencies of a plan that is
 	// too large for one file.
 	Parts []string `yaml:"parts,omitempty"`

@@ -1,0 +1,14 @@
+package dependency
+
+var plugin = Rule{
+	Name: "plugin",
+	Doc:  "An object waits for those that a plugin named in the same annotations.",
+	Why:  "A plugin may know dependencies that are in no field.",
+	Draw: func(w *World) {
+		for v, o := range w.Sources {
+			if len(o.Written) > 0 {
+				waitForNamed(w, v, o, true)
+			}
+		}
+	},
+}
