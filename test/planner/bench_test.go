@@ -165,7 +165,7 @@ func BenchmarkSeeds(b *testing.B) {
 	}
 }
 
-// BenchmarkChange computes the plans of seeds that are planted, of which one has changed.
+// BenchmarkChange computes the plans of seeds that are planted and released, after one seed has changed.
 func BenchmarkChange(b *testing.B) {
 	for _, seeds := range []int{100, 1000} {
 		b.Run(fmt.Sprintf("seeds=%d", seeds), func(b *testing.B) {
