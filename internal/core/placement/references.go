@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	_ "embed"
 	"slices"
 	"strings"
@@ -157,12 +158,36 @@ func (s *placer) namersOf(id manifest.ID) []*node {
 	return s.namers[id]
 }
 
+// secretMakers say which Secret the objects of a kind make, by the field that names it; an empty field
+// is the object's own name.
+var secretMakers = map[manifest.GroupKind][]string{
+	{Group: "bitnami.com", Kind: "SealedSecret"}:           nil,
+	{Group: "external-secrets.io", Kind: "ExternalSecret"}: {"spec", "target", "name"},
+	{Group: "cert-manager.io", Kind: "Certificate"}:        {"spec", "secretName"},
+}
+
+// secretOf returns the Secret that an object is, or makes.
+func secretOf(o *manifest.Object) (secret manifest.ID, ok bool) {
+	if o.ID.GroupKind() == secretKind {
+		return o.ID, true
+	}
+	field, ok := secretMakers[o.ID.GroupKind()]
+	name := o.ID.Name
+	if len(field) > 0 {
+		name = cmp.Or(o.Text(field...), name)
+	}
+	return manifest.ID{Kind: "Secret", Namespace: o.ID.Namespace, Name: name}, ok
+}
+
 // nameSecrets adds to the namers of each Secret the objects for management clusters that have its
 // name in any field: they name credentials in ways that no list of fields is complete for.
 func (s *placer) nameSecrets() {
 	names := map[string]map[string]manifest.ID{} // by namespace
-	for _, n := range s.resources[secretKind] {
-		id := n.object.ID
+	for _, n := range s.all {
+		id, ok := secretOf(n.object)
+		if !ok {
+			continue
+		}
 		if names[id.Namespace] == nil {
 			names[id.Namespace] = map[string]manifest.ID{}
 		}
@@ -170,7 +195,7 @@ func (s *placer) nameSecrets() {
 	}
 	for namespace, secrets := range names {
 		for _, n := range s.content[namespace] {
-			if isData(n.object) || !s.isForManagement(n.object) {
+			if _, makes := secretOf(n.object); makes || isData(n.object) || !s.isForManagement(n.object) {
 				continue
 			}
 			walkFields(n.object, func(_ string, value any) {

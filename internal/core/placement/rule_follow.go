@@ -33,8 +33,11 @@ var followContent = Rule{
 
 var followReferences = Rule{
 	Name: "follow-references",
-	Doc:  "A Secret, ConfigMap, ServiceAccount, role or PriorityClass goes where the objects that name it go, a binding where its ServiceAccounts go, a Service where what it selects goes.",
+	Doc:  "A Secret, or what makes one, a ConfigMap, ServiceAccount, role or PriorityClass goes where the objects that name it go, a binding where its ServiceAccounts go, a Service where what it selects goes.",
 	match: func(s *placer, o *manifest.Object) (decision, error) {
+		if secret, ok := secretOf(o); ok && secret != o.ID {
+			return decision{follows: s.namersOf(secret), format: "%s names the Secret that it makes"}, nil
+		}
 		switch o.ID.GroupKind() {
 		case secretKind, configMapKind, accountKind, roleKind, clusterRoleKind, priorityClassKind, runtimeClassKind:
 			if namers := s.namersOf(o.ID); len(namers) > 0 || o.ID.Group != rbacGroup {
@@ -68,6 +71,7 @@ var followRest = Rule{
 // limit, what else is in their Namespace or on their cluster.
 var servingKinds = []manifest.GroupKind{
 	secretKind, configMapKind, accountKind, roleKind, bindingKind, clusterRoleKind, clusterBindingKind, priorityClassKind, runtimeClassKind,
+	{Group: "bitnami.com", Kind: "SealedSecret"}, {Group: "external-secrets.io", Kind: "ExternalSecret"},
 	{Kind: "ResourceQuota"}, {Kind: "LimitRange"}, {Group: "networking.k8s.io", Kind: "NetworkPolicy"}, {Group: "policy", Kind: "PodDisruptionBudget"},
 }
 

@@ -94,6 +94,29 @@ func TestRuleFollowReferences(t *testing.T) {
 			seed: []string{named("Secret"), "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: s, namespace: other, annotations: {furrow.dev/cluster: mgmt}}\nimagePullSecrets: [{name: cfg}]\n"},
 			want: where{"edge-eu,edge-us", "selected"},
 		},
+		"what makes a Secret goes where the Secret would go": {
+			clusters: fleet, of: "bitnami.com/SealedSecret/metal/bmc",
+			seed: []string{
+				"apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: h, namespace: metal}\nspec: {bmc: {credentialsName: bmc}}\n",
+				"apiVersion: bitnami.com/v1alpha1\nkind: SealedSecret\nmetadata: {name: bmc, namespace: metal}\n",
+				"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: metal}\n",
+			},
+			want: where{"mgmt", "follow-references"},
+		},
+		"also under a name of its own, and in a field that no list has": {
+			clusters: fleet, of: "external-secrets.io/ExternalSecret/metal/vault",
+			seed: []string{
+				"apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: h, namespace: metal}\nspec: {userData: {name: user-data}}\n",
+				"apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {name: vault, namespace: metal}\nspec: {target: {name: user-data}}\n",
+				"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: metal}\n",
+			},
+			want: where{"mgmt", "follow-references"},
+		},
+		"a certificate goes where its Secret is used": {
+			clusters: fleet, of: "cert-manager.io/Certificate/shop/cfg",
+			seed: []string{"apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: cfg, namespace: shop}\nspec: {secretName: cfg-tls}\n", namer("edge-us", "{tls: [{secretName: cfg-tls}]}")},
+			want: where{"edge-us", "follow-references"},
+		},
 		"data that resembles a reference is not one": {
 			clusters: fleet, of: "core/Secret/shop/cfg",
 			seed: []string{named("Secret"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: shop, annotations: {furrow.dev/cluster: mgmt}}\ndata: {secretName: cfg}\n"},
