@@ -106,14 +106,14 @@ func (g *Graph) DOT() string {
 	return out.String()
 }
 
-// tierEdges lists the edges that no wait between objects shows.
+// tierEdges lists the needed edges that no wait between objects shows.
 func (g *Graph) tierEdges() []Edge {
 	shown := map[[2]int]bool{}
 	for _, w := range g.Waits {
 		shown[[2]int{w.From.Tier, w.To.Tier}] = true
 	}
 	var out []Edge
-	for _, e := range g.Edges {
+	for _, e := range g.needed() {
 		if !shown[[2]int{e.From, e.To}] {
 			out = append(out, e)
 		}

@@ -387,3 +387,34 @@ func (b *builder) addWaits() {
 		}
 	}
 }
+
+// needed lists the edges that do not follow from others.
+func (g *Graph) needed() []Edge {
+	next := map[int][]int{}
+	for _, e := range g.Edges {
+		next[e.From] = append(next[e.From], e.To)
+	}
+	reached := map[int]map[int]bool{}
+	var from func(int) map[int]bool
+	from = func(at int) map[int]bool {
+		if all, ok := reached[at]; ok {
+			return all
+		}
+		all := map[int]bool{}
+		reached[at] = all
+		for _, to := range next[at] {
+			all[to] = true
+			for further := range from(to) {
+				all[further] = true
+			}
+		}
+		return all
+	}
+	var out []Edge
+	for _, e := range g.Edges {
+		if !slices.ContainsFunc(next[e.From], func(to int) bool { return to != e.To && from(to)[e.To] }) {
+			out = append(out, e)
+		}
+	}
+	return out
+}

@@ -126,7 +126,9 @@ func cut(text string) string {
 // chooseRoutes decides which way each line runs. An edge that follows from others is not drawn.
 func (p *picture) chooseRoutes() {
 	busy := make([][][2]int, len(p.Lanes)) // columns that the tracks of a channel are taken in
-	for _, e := range p.needed() {
+	edges := p.needed()
+	slices.SortStableFunc(edges, func(a, b Edge) int { return p.boxes[a.From].column - p.boxes[b.From].column })
+	for _, e := range edges {
 		from, to := p.boxes[e.From].column, p.boxes[e.To].column
 		source, target := p.Tiers[e.From].Lane, p.Tiers[e.To].Lane
 		r := route{edge: e, channel: -1}
@@ -157,38 +159,6 @@ func (p *picture) free(lane, from, to int) bool {
 		}
 	}
 	return from < to
-}
-
-// needed lists the edges that do not follow from others, by the columns that they leave.
-func (p *picture) needed() []Edge {
-	next := map[int][]int{}
-	for _, e := range p.Edges {
-		next[e.From] = append(next[e.From], e.To)
-	}
-	reached := map[int]map[int]bool{}
-	var from func(int) map[int]bool
-	from = func(at int) map[int]bool {
-		if all, ok := reached[at]; ok {
-			return all
-		}
-		all := map[int]bool{}
-		reached[at] = all
-		for _, to := range next[at] {
-			all[to] = true
-			for further := range from(to) {
-				all[further] = true
-			}
-		}
-		return all
-	}
-	var out []Edge
-	for _, e := range p.Edges {
-		if !slices.ContainsFunc(next[e.From], func(to int) bool { return to != e.To && from(to)[e.To] }) {
-			out = append(out, e)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Edge) int { return p.boxes[a.From].column - p.boxes[b.From].column })
-	return out
 }
 
 // placeRows finds the heights of lanes and the vertical positions of boxes.

@@ -117,7 +117,7 @@ func TestNoLineCrossesABox(t *testing.T) {
 func TestEachTierIsReachedFromWhatItWaitsFor(t *testing.T) {
 	g := New(example(), names)
 	next := map[int][]int{}
-	for _, e := range newPicture(g).needed() {
+	for _, e := range g.needed() {
 		next[e.From] = append(next[e.From], e.To)
 	}
 	var reaches func(from, to int) bool
