@@ -120,9 +120,10 @@ type testGraph struct {
 	vertices []Vertex
 	waits    [][2]Vertex
 	folds    map[int]bool // of waits
+	once     map[int]bool // of waits
 }
 
-func makeGraph() *testGraph { return &testGraph{folds: map[int]bool{}} }
+func makeGraph() *testGraph { return &testGraph{folds: map[int]bool{}, once: map[int]bool{}} }
 
 // vertex reads "seed object@cluster".
 func vertex(text string) Vertex {
@@ -143,6 +144,12 @@ func (b *testGraph) wait(from, to string) *testGraph {
 // fold is wait, where both may share a tier.
 func (b *testGraph) fold(from, to string) *testGraph {
 	b.folds[len(b.waits)] = true
+	return b.wait(from, to)
+}
+
+// waitOnce is wait, where the order matters only until both are there.
+func (b *testGraph) waitOnce(from, to string) *testGraph {
+	b.once[len(b.waits)] = true
 	return b.wait(from, to)
 }
 
@@ -167,7 +174,7 @@ func (b *testGraph) graph() *Graph {
 	for i, wait := range b.waits {
 		from, _ := w.Find(wait[0])
 		to, _ := w.Find(wait[1])
-		w.add(from, to, w.intern(Reason{Kind: Hard, Rule: "test", Why: "it is said so", Folds: b.folds[i]}))
+		w.add(from, to, w.intern(Reason{Kind: Hard, Rule: "test", Why: "it is said so", Folds: b.folds[i], Once: b.once[i]}))
 	}
 	w.graph.finish()
 	return w.graph

@@ -77,6 +77,9 @@ type Reason struct {
 	Ready string
 	// OrderOnly reports whether the object may stay when what it waits for leaves.
 	OrderOnly bool
+	// Once reports whether the order matters only until the object that waits is there. Where it is
+	// planted, in a tier that cannot wait, the edge is only shown.
+	Once bool
 	// Folds reports whether both objects may share a tier: the object may be declared
 	// together with what it waits for, but not before that.
 	Folds bool

@@ -19,10 +19,10 @@ var apiservice = Rule{
 				continue
 			}
 			why := "apiVersion: " + o.APIVersion() + " is served behind it"
-			w.Wait(v, to, Reason{Field: "apiVersion", Why: why, Ready: "status.conditions.exists(c, c.type == 'Available' && c.status == 'True')"})
+			w.Wait(v, to, Reason{Field: "apiVersion", Why: why, Ready: "status.conditions.exists(c, c.type == 'Available' && c.status == 'True')", Once: true})
 			for _, backend := range s.behind(to, w.content[to].Map("spec", "service")) {
 				if !w.Reaches(backend, v) {
-					w.Wait(v, backend, Reason{Field: "apiVersion", Why: why})
+					w.Wait(v, backend, Reason{Field: "apiVersion", Why: why, Once: true})
 				}
 			}
 		}

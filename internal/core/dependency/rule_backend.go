@@ -22,15 +22,15 @@ var backend = Rule{
 				s = newSurroundings(w)
 			}
 			if !isConfiguration {
-				s.waitForBackend(v, o.Map("spec", "service"), Reason{Field: "spec.service", Why: "spec.service: the API is served behind it"})
+				s.waitForBackend(v, o.Map("spec", "service"), Reason{Field: "spec.service", Why: "spec.service: the API is served behind it", Once: true})
 				continue
 			}
 			for _, h := range c.webhooks {
-				reason := Reason{Field: h.field + ".clientConfig.service", Why: h.title() + " is served behind it", Folds: !s.matchesOthers(v, h)}
+				reason := Reason{Field: h.field + ".clientConfig.service", Why: h.title() + " is served behind it", Folds: !s.matchesOthers(v, h), Once: true}
 				s.waitForBackend(v, h.service, reason)
 			}
 			if to, ok := s.certificate(v); ok && c.injected && !w.Reaches(to, v) {
-				w.Wait(v, to, Reason{Field: "metadata.annotations[" + injectPrefix + "ca-from]", Why: "its bundle of certificates comes from it", Folds: true, OrderOnly: true})
+				w.Wait(v, to, Reason{Field: "metadata.annotations[" + injectPrefix + "ca-from]", Why: "its bundle of certificates comes from it", Folds: true, OrderOnly: true, Once: true})
 			}
 		}
 	},
@@ -47,7 +47,7 @@ func (s *surroundings) waitForBackend(v int32, service map[string]any, reason Re
 		s.Wait(v, to, reason)
 		for _, producer := range s.producers(to) {
 			if !s.Reaches(producer, to) {
-				s.Wait(to, producer, Reason{Field: "spec.template.spec", Why: "it names a Secret that comes from it", Folds: true, OrderOnly: true})
+				s.Wait(to, producer, Reason{Field: "spec.template.spec", Why: "it names a Secret that comes from it", Folds: true, OrderOnly: true, Once: true})
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func (s *surroundings) waitForConversion(v, crd int32) {
 	o := s.content[crd]
 	client := o.Map("spec", "conversion", "webhook", "clientConfig")
 	service, _ := client["service"].(map[string]any)
-	reason := Reason{Field: "apiVersion", Why: fmt.Sprintf("apiVersion: %s is converted by the webhook of %s", s.content[v].APIVersion(), o.ID.Name)}
+	reason := Reason{Field: "apiVersion", Why: fmt.Sprintf("apiVersion: %s is converted by the webhook of %s", s.content[v].APIVersion(), o.ID.Name), Once: true}
 	follows := false
 	for _, to := range s.behind(crd, service) {
 		if s.Reaches(to, v) {
@@ -42,7 +42,7 @@ func (s *surroundings) waitForConversion(v, crd int32) {
 		}
 		s.Wait(v, to, reason)
 		if (isInjected(o) || isEmptyBundle(client["caBundle"])) && !s.Reaches(to, crd) {
-			s.Wait(crd, to, Reason{Field: "spec.conversion.webhook.clientConfig", Why: "its conversion webhook is served behind it", Folds: true, OrderOnly: true})
+			s.Wait(crd, to, Reason{Field: "spec.conversion.webhook.clientConfig", Why: "its conversion webhook is served behind it", Folds: true, OrderOnly: true, Once: true})
 			follows = true
 		}
 	}

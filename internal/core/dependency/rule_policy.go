@@ -57,7 +57,7 @@ func (s *surroundings) drawPolicy(v, binding int32) {
 			if to != v {
 				why = "it has the parameters of the binding"
 			}
-			s.Wait(binding, to, Reason{Field: "spec", Why: why, OrderOnly: to != v})
+			s.Wait(binding, to, Reason{Field: "spec", Why: why, OrderOnly: to != v, Once: true})
 		}
 	}
 	policy, bound := s.constraints(v, "spec", "matchConstraints"), s.constraints(binding, "spec", "matchResources")
@@ -79,7 +79,7 @@ func (s *surroundings) drawPolicy(v, binding int32) {
 				continue
 			}
 		}
-		reason := Reason{Field: "spec.matchConstraints", Why: "policy " + s.ID(v).Name + " " + what, OrderOnly: true}
+		reason := Reason{Field: "spec.matchConstraints", Why: "policy " + s.ID(v).Name + " " + what, OrderOnly: true, Once: true}
 		switch {
 		case !needed[b] && s.draws(b):
 			s.Wait(b, binding, reason)

@@ -54,14 +54,14 @@ func (s *surroundings) drawWebhooks(v int32, c configuration) {
 			why := h.title() + " " + what
 			switch {
 			case !turned && s.draws(b):
-				s.Wait(b, v, Reason{Field: h.field + ".rules", Why: why, Ready: ready, OrderOnly: true})
+				s.Wait(b, v, Reason{Field: h.field + ".rules", Why: why, Ready: ready, OrderOnly: true, Once: true})
 				for _, to := range served[i] {
-					s.Wait(b, to, Reason{Field: h.field + ".clientConfig.service", Why: why, OrderOnly: true})
+					s.Wait(b, to, Reason{Field: h.field + ".clientConfig.service", Why: why, OrderOnly: true, Once: true})
 				}
 			case turned && awaited && s.Reaches(b, v):
-				s.Show(b, v, Reason{Field: h.field + ".rules", Why: why + ", and the webhook needs it: neither can be first", OrderOnly: true})
+				s.Show(b, v, Reason{Field: h.field + ".rules", Why: why + ", and the webhook needs it: neither can be first", OrderOnly: true, Once: true})
 			case turned && s.draws(v):
-				s.Wait(v, b, Reason{Field: h.field + ".rules", Why: why + ", which the webhook needs", OrderOnly: true})
+				s.Wait(v, b, Reason{Field: h.field + ".rules", Why: why + ", which the webhook needs", OrderOnly: true, Once: true})
 			}
 		}
 	}

@@ -23,6 +23,9 @@ import (
 type Tiering struct {
 	Level   []int // by vertex
 	Ordinal []int // by vertex
+	// Graph is the one that was put into tiers: edges that only matter until an object is there are
+	// soft in it where its pinned tier cannot wait.
+	Graph *Graph
 }
 
 // Conflict is a cycle that keeps objects from being put into tiers.
@@ -104,14 +107,51 @@ func (g *Graph) Tiers(pins map[Vertex]int) (Tiering, *Conflict) {
 	}
 	if len(pins) > 0 {
 		t.contract(pins)
-		if c := t.sort(); c != nil {
-			c.Pinned = true
-			return Tiering{}, c
+		for {
+			c := t.sort()
+			if c == nil {
+				break
+			}
+			if !t.soften(c) {
+				c.Pinned = true
+				return Tiering{}, c
+			}
 		}
 		t.roundUp()
 	}
 	t.join()
 	return t.number(), nil
+}
+
+// soften takes an edge that only matters until its object is there out of a cycle of pinned tiers,
+// with all such edges between the same two nodes. It reports whether there is one.
+func (t *tiering) soften(c *Conflict) bool {
+	soft := func(e Edge) bool {
+		return t.graph.Reason(e).Once && t.pins[e.From] != unpinned
+	}
+	at := slices.IndexFunc(c.Edges, soft)
+	if at < 0 {
+		return false
+	}
+	from, to := t.node[c.Edges[at].From], t.node[c.Edges[at].To]
+	g := *t.graph
+	g.Edges, g.reasons = slices.Clone(g.Edges), slices.Clone(g.reasons)
+	shown := map[int32]int32{}
+	for i, e := range g.Edges {
+		if t.node[e.From] != from || t.node[e.To] != to || !soft(e) {
+			continue
+		}
+		if _, known := shown[e.Reason]; !known {
+			shown[e.Reason] = index(len(g.reasons))
+			reason := g.reasons[e.Reason]
+			reason.Kind = Soft
+			g.reasons = append(g.reasons, reason)
+		}
+		g.Edges[i].Reason = shown[e.Reason]
+	}
+	g.finish()
+	t.graph = &g
+	return true
 }
 
 // newTiering finds the groups.
@@ -412,7 +452,7 @@ func (t *tiering) number() Tiering {
 		group int32
 		level int
 	}
-	out := Tiering{Level: make([]int, len(t.node)), Ordinal: slices.Clone(t.pins)}
+	out := Tiering{Level: make([]int, len(t.node)), Ordinal: slices.Clone(t.pins), Graph: t.graph}
 	known := map[groupLevel]int{} // ordinals
 	next := make([]int, t.groups)
 	for i, group := range t.group {

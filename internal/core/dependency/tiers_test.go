@@ -54,6 +54,21 @@ func TestTiers(t *testing.T) {
 			pins:  map[string]int{"a backend@x": 0, "a config@x": 0},
 			want:  map[string]int{"a backend@x": 0, "a config@x": 0},
 		},
+		"what is planted already need not be created in order": {
+			graph: makeGraph().waitOnce("a config@x", "a backend@x").waitOnce("a web@x", "a config@x").wait("a web@x", "a ns@x").wait("a backend@x", "a ns@x"),
+			pins:  map[string]int{"a ns@x": 0, "a config@x": 0, "a backend@x": 1, "a web@x": 1},
+			want:  map[string]int{"a ns@x": 0, "a config@x": 0, "a backend@x": 1, "a web@x": 1},
+		},
+		"but what is new must be": {
+			graph: makeGraph().waitOnce("a config@x", "a backend@x").waitOnce("a web@x", "a config@x").wait("a web@x", "a ns@x").wait("a backend@x", "a ns@x"),
+			pins:  map[string]int{"a ns@x": 0, "a backend@x": 1},
+			want:  map[string]int{"a ns@x": 0, "a backend@x": 1, "a config@x": 2, "a web@x": 3},
+		},
+		"a new configuration comes after the planted workload that answers, and nothing planted waits for it": {
+			graph: makeGraph().waitOnce("a config@x", "a backend@x").waitOnce("a web@x", "a config@x").wait("a web@x", "a ns@x").wait("a backend@x", "a ns@x"),
+			pins:  map[string]int{"a ns@x": 0, "a backend@x": 1, "a web@x": 1},
+			want:  map[string]int{"a ns@x": 0, "a backend@x": 1, "a web@x": 1, "a config@x": 2},
+		},
 		"a chain over two clusters and back makes two tiers on the first": {
 			graph: makeGraph().wait("a last@x", "a middle@y").wait("a middle@y", "a first@x"),
 			want:  map[string]int{"a first@x": 0, "a middle@y": 0, "a last@x": 1},
@@ -102,7 +117,7 @@ func TestTiers(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("the ordinals differ (-want +got):\n%s", diff)
 			}
-			checkTiering(t, g, pins, tiering)
+			checkTiering(t, tiering.Graph, pins, tiering)
 		})
 	}
 }
@@ -233,7 +248,7 @@ func contractedHasCircle(g *Graph, pins map[Vertex]int) bool {
 		waits[node[i]] = map[string]bool{}
 	}
 	for _, e := range g.Edges {
-		if !g.Reason(e).Folds || node[e.From] != node[e.To] {
+		if r := g.Reason(e); r.Kind == Hard && (!r.Folds || node[e.From] != node[e.To]) {
 			waits[node[e.From]][node[e.To]] = true
 		}
 	}
@@ -275,7 +290,7 @@ func checkTiering(t *testing.T, g *Graph, pins map[Vertex]int, tiering Tiering) 
 	}
 	for _, e := range g.Edges {
 		from, to := g.Vertex(e.From), g.Vertex(e.To)
-		if g.Reason(e).Folds && from.Seed == to.Seed && from.Cluster == to.Cluster && tiering.Ordinal[e.From] == tiering.Ordinal[e.To] {
+		if g.Reason(e).Kind == Soft || g.Reason(e).Folds && from.Seed == to.Seed && from.Cluster == to.Cluster && tiering.Ordinal[e.From] == tiering.Ordinal[e.To] {
 			continue
 		}
 		if tiering.Level[e.From] <= tiering.Level[e.To] {
@@ -411,12 +426,34 @@ func TestLawOfFolds(t *testing.T) {
 		if tiering, conflict = g.Tiers(pins); conflict == nil {
 			checkTiering(t, g, pins, tiering)
 		}
+		checkOnce(t, b, pins)
 		if t.Failed() {
 			t.Fatalf("graph %d: %v", seed, edges(g))
 		}
 	}
 	if shared < 300 {
 		t.Errorf("only %d edges fold", shared)
+	}
+}
+
+// checkOnce checks that pinned tiers never hold each other where all edges only matter until an
+// object is there, and that only edges of pinned objects are then shown.
+func checkOnce(t *testing.T, b *testGraph, pins map[Vertex]int) {
+	t.Helper()
+	for i := range b.waits {
+		b.once[i] = true
+	}
+	tiering, conflict := b.graph().Tiers(pins)
+	if conflict != nil {
+		t.Errorf("planted objects hold each other: %v", conflict)
+		return
+	}
+	checkTiering(t, tiering.Graph, pins, tiering)
+	for _, e := range tiering.Graph.Edges {
+		from := tiering.Graph.Vertex(e.From)
+		if _, pinned := pins[from]; tiering.Graph.Reason(e).Kind == Soft && !pinned {
+			t.Errorf("%v is not planted, and what it waits for is only shown", from)
+		}
 	}
 }
 

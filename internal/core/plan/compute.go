@@ -391,7 +391,7 @@ func (c *computation) order() {
 		if len(c.failed) == before {
 			tiering, conflict := result.Graph.Tiers(c.pins(alive))
 			if conflict == nil {
-				c.graph, c.tiering = result.Graph, tiering
+				c.graph, c.tiering = tiering.Graph, tiering
 				c.findReady()
 				return
 			}

@@ -215,18 +215,20 @@ type Dependency struct {
 	Ready string `yaml:"ready,omitempty"`
 	// OrderOnly reports whether the object may stay when what it waited for leaves.
 	OrderOnly bool `yaml:"orderOnly,omitempty"`
+	// Once reports whether the order matters only until the object that waits is there.
+	Once bool `yaml:"once,omitempty"`
 	// Folds reports whether both objects may share a tier.
 	Folds bool `yaml:"folds,omitempty"`
 }
 
 // dependencyOf returns what is said of an edge, without its ends.
 func dependencyOf(r dependency.Reason) Dependency {
-	return Dependency{Kind: r.Kind, Rule: r.Rule, Field: r.Field, Why: r.Why, Ready: r.Ready, OrderOnly: r.OrderOnly, Folds: r.Folds}
+	return Dependency{Kind: r.Kind, Rule: r.Rule, Field: r.Field, Why: r.Why, Ready: r.Ready, OrderOnly: r.OrderOnly, Once: r.Once, Folds: r.Folds}
 }
 
 // reason is the reverse of dependencyOf.
 func (d Dependency) reason() dependency.Reason {
-	return dependency.Reason{Kind: d.Kind, Rule: d.Rule, Field: d.Field, Why: d.Why, Ready: d.Ready, OrderOnly: d.OrderOnly, Folds: d.Folds}
+	return dependency.Reason{Kind: d.Kind, Rule: d.Rule, Field: d.Field, Why: d.Why, Ready: d.Ready, OrderOnly: d.OrderOnly, Once: d.Once, Folds: d.Folds}
 }
 
 // DependencyFrom is the object that waits, on the clusters where it does so.
