@@ -31,8 +31,12 @@ type namespaceOn struct {
 	namespace string
 }
 
-// newSurroundings indexes all that has content and does not leave.
-func newSurroundings(w *World) *surroundings {
+// surroundings returns the indexes of all that has content and does not leave, made when they are
+// asked for first.
+func (w *World) surroundings() *surroundings {
+	if w.around != nil {
+		return w.around
+	}
 	s := &surroundings{World: w, onCluster: make([][]int32, len(w.graph.clusters)), pods: map[namespaceOn][]int32{}, plurals: map[manifest.GroupKind][]string{}, groups: map[groupOn]bool{}}
 	for v, o := range w.Vertices {
 		if w.leaving[v] {
@@ -49,6 +53,7 @@ func newSurroundings(w *World) *surroundings {
 			s.groups[groupOn{cluster, kind.Group}] = true
 		}
 	}
+	w.around = s
 	return s
 }
 

@@ -12,7 +12,7 @@ var apiservice = Rule{
 		if len(services) == 0 {
 			return
 		}
-		s := newSurroundings(w)
+		s := w.surroundings()
 		for v, o := range w.Sources {
 			to, ok := w.Nearest(v, services[groupVersion{o.ID.Group, o.Version}])
 			if !ok || w.leaving[to] || w.Reaches(to, v) {

@@ -12,15 +12,12 @@ var backend = Rule{
 	Why:   "Until a webhook answers, the API server rejects all that it matches, also what is on the cluster already.",
 	Phase: Backends,
 	Draw: func(w *World) {
-		var s *surroundings
 		for v, o := range w.Sources {
 			c, isConfiguration := configurationOf(o)
 			if !isConfiguration && !isAPIService(o) {
 				continue
 			}
-			if s == nil {
-				s = newSurroundings(w)
-			}
+			s := w.surroundings()
 			if !isConfiguration {
 				s.waitForBackend(v, o.Map("spec", "service"), Reason{Field: "spec.service", Why: "spec.service: the API is served behind it", Once: true})
 				continue
@@ -36,19 +33,12 @@ var backend = Rule{
 	},
 }
 
-// waitForBackend draws edges from v to a Service and the workloads behind it, and from those to what
-// brings the Secrets that they name, which may be later because a webhook matches it. What
-// depends on v already cannot be waited for.
+// waitForBackend draws edges from v to a Service and the workloads behind it. What depends on v already
+// cannot be waited for.
 func (s *surroundings) waitForBackend(v int32, service map[string]any, reason Reason) {
 	for _, to := range s.behind(v, service) {
-		if s.Reaches(to, v) {
-			continue
-		}
-		s.Wait(v, to, reason)
-		for _, producer := range s.producers(to) {
-			if !s.Reaches(producer, to) {
-				s.Wait(to, producer, Reason{Field: "spec.template.spec", Why: "it names a Secret that comes from it", Folds: true, OrderOnly: true, Once: true})
-			}
+		if !s.Reaches(to, v) {
+			s.Wait(v, to, reason)
 		}
 	}
 }

@@ -44,7 +44,6 @@ func TestRuleBackend(t *testing.T) {
 		"one for kinds of the plan may share its tier, with what its certificates come from": {
 			tree: seedOf("widgets", widgets),
 			want: []string{
-				"Deployment controller-manager waits for Certificate serving-cert, folds", "Deployment controller-manager waits for Issuer selfsigned, folds",
 				"MutatingWebhookConfiguration widgets waits for Certificate serving-cert, folds",
 				"MutatingWebhookConfiguration widgets waits for Deployment controller-manager, folds", "MutatingWebhookConfiguration widgets waits for Service widgets-webhook, folds",
 			},

@@ -12,17 +12,13 @@ var conversion = Rule{
 	Why:   "An API server rejects an object that it cannot convert to the stored version.",
 	Phase: Backends,
 	Draw: func(w *World) {
-		var s *surroundings
 		definitions := definitionsOf(w)
 		for v, o := range w.Sources {
 			crd, ok := w.Nearest(v, definitions[o.ID.GroupKind()])
 			if !ok || w.leaving[crd] || !isConverted(w.content[crd], o.Version) {
 				continue
 			}
-			if s == nil {
-				s = newSurroundings(w)
-			}
-			s.waitForConversion(v, crd)
+			w.surroundings().waitForConversion(v, crd)
 		}
 	},
 }

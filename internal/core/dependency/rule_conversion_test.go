@@ -33,7 +33,7 @@ func runPairCases(t *testing.T, rule string, cases map[string]pairCase) {
 	}
 }
 
-// converted is a definition with two versions, of which a webhook converts the older one, and what
+// converted is a definition with two versions and a webhook that converts the older one, and what
 // serves the webhook.
 const converted = `apiVersion: v1
 kind: Namespace

@@ -17,7 +17,7 @@ var policy = Rule{
 		if len(bindings) == 0 {
 			return
 		}
-		s := newSurroundings(w)
+		s := w.surroundings()
 		for v, o := range w.Vertices {
 			if w.leaving[v] || !isPolicy(o.ID, "ValidatingAdmissionPolicy") || o.Text("spec", "failurePolicy") == "Ignore" {
 				continue

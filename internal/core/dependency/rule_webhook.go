@@ -6,16 +6,12 @@ var webhook = Rule{
 	Why:   "An API server rejects an object when a webhook that matches it does not answer.",
 	Phase: Admission,
 	Draw: func(w *World) {
-		var s *surroundings
 		for v, o := range w.Vertices {
 			c, ok := configurationOf(o)
 			if !ok || w.leaving[v] || len(c.webhooks) == 0 {
 				continue
 			}
-			if s == nil {
-				s = newSurroundings(w)
-			}
-			s.drawWebhooks(v, c)
+			w.surroundings().drawWebhooks(v, c)
 		}
 	},
 }

@@ -30,6 +30,8 @@ const (
 	Admission
 	// Ordered is for orders that give way to what an API server needs.
 	Ordered
+	// Mounts is for rules about objects that all other rules may make later.
+	Mounts
 )
 
 // Rules returns all the rules there are, in the order in which they run, which is that of their
@@ -50,5 +52,6 @@ func Rules() []Rule {
 		webhook,
 		policy,
 		waves,
+		mounts,
 	}
 }

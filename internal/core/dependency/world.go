@@ -83,6 +83,8 @@ type World struct {
 	reasons map[Reason]int32
 	// others are reasons with the name of the seed that has what is waited for.
 	others map[ofSeed]int32
+	// around is what surroundings returns.
+	around *surroundings
 	rule   string
 	on     []bool // by seed: whether the rule is switched on
 	result *Result

@@ -65,11 +65,11 @@ func mayRefer(field string) bool {
 	return strings.HasSuffix(field, "Ref") || strings.HasSuffix(field, "Name")
 }
 
-// namedBy lists the objects that another one names and that only serve others, in no order and with
+// NamedBy lists the objects that another one names and that only serve others, in no order and with
 // duplicates.
 // Fields are found by name and shape wherever they are, which serves the kinds of all operators
 // that write references as Kubernetes does.
-func namedBy(o *manifest.Object) []manifest.ID {
+func NamedBy(o *manifest.Object) []manifest.ID {
 	var ids []manifest.ID
 	if isData(o) {
 		return nil // their keys are free, and name nothing
@@ -145,7 +145,7 @@ func (s *placer) namersOf(id manifest.ID) []*node {
 	if s.namers == nil {
 		s.namers = map[manifest.ID][]*node{}
 		for _, n := range s.all {
-			for _, named := range namedBy(n.object) {
+			for _, named := range NamedBy(n.object) {
 				s.namers[named] = append(s.namers[named], n)
 			}
 		}
