@@ -212,7 +212,7 @@ func TestProblemsOfSeeds(t *testing.T) {
 			`seeds/web/b.yaml:1: Cluster "edge": DuplicateCluster`,
 		},
 		"a Helm chart": {
-			"-- seeds/web/Chart.yaml --\nname: web\n-- seeds/web/web.yaml --\n" + object, "web",
+			"-- seeds/web/Chart.yaml --\nname: web\n-- seeds/web/templates/web.yaml --\n{{ .Values }}\n-- seeds/web/charts/a/Chart.yaml --\nname: a\n", "web",
 			`seeds/web/Chart.yaml: seed "web": UnsupportedPackage seed=web`,
 		},
 		"a kustomization in a file of another name": {

@@ -103,14 +103,22 @@ type RanPlugin struct {
 	Config string `yaml:"config,omitempty"`
 }
 
-// Manifests returns what a package of plain manifests holds.
+// Manifests returns what a package of plain manifests holds. Of a Helm chart nothing is read: its
+// templates are no manifests.
 func Manifests(p *Package) Rendered {
 	var r Rendered
 	var objects []manifest.Object
-	for _, file := range slices.Sorted(maps.Keys(p.Files)) {
-		switch base := path.Base(file); {
-		case base == "Chart.yaml" || base == "Chart.yml":
+	files := slices.Sorted(maps.Keys(p.Files))
+	var charts []string
+	for _, file := range files {
+		if base := path.Base(file); (base == "Chart.yaml" || base == "Chart.yml") && !isBelow(file, charts) {
+			charts = append(charts, path.Dir(file))
 			r.Problems = append(r.Problems, p.Problem(v1alpha1.ReasonUnsupportedPackage, manifest.Source{File: file}, "the package is a Helm chart", "Commit what 'helm template' prints."))
+		}
+	}
+	for _, file := range files {
+		switch base := path.Base(file); {
+		case isBelow(file, charts):
 			continue
 		case strings.TrimSuffix(base, path.Ext(base)) == "kustomization":
 			r.Problems = append(r.Problems, p.Problem(v1alpha1.ReasonUnsupportedPackage, manifest.Source{File: file}, "a kustomization is built only as a directory", "Give it a directory of its own, with all that it uses."))
@@ -122,6 +130,11 @@ func Manifests(p *Package) Rendered {
 	}
 	r.Variants = []Variant{{Objects: objects}}
 	return r
+}
+
+// isBelow reports whether a file is in one of some directories, or below it.
+func isBelow(file string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return dir == "." || strings.HasPrefix(file, dir+"/") })
 }
 
 // assembly is a seed while it is built from what was rendered.

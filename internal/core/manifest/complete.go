@@ -34,7 +34,7 @@ func Complete(objects []Object, opts Options) (Result, error) {
 	if why := labelFault(opts.Namespace); opts.Namespace != "" && why != "" {
 		return Result{}, Problems{{Reason: v1alpha1.ReasonInvalidName, Field: "Seed.spec.namespace", Message: "the namespace for objects without one " + why, Next: "Set Seed.spec.namespace or -n to another one."}}
 	}
-	c := completion{opts: opts, defined: map[GroupKind]Scope{}, first: map[ID]Object{}, unknown: map[string][]Object{}}
+	c := completion{opts: opts, defined: map[GroupKind]Scope{}, first: map[ID]Object{}, warnings: faults{}, problems: faults{}}
 	kept := c.drop(objects)
 	for _, hooks := range []hookStages{helmHooks, argoHooks} {
 		c.warnOfHooks(kept, hooks)
@@ -49,11 +49,8 @@ func Complete(objects []Object, opts Options) (Result, error) {
 			c.keep(o)
 		}
 	}
-	for kind, objects := range c.unknown {
-		c.problems = append(c.problems, UnknownKind(GroupKind{Kind: kind}).OfAll(objects))
-	}
-	c.result.Warnings = c.warnings.sorted()
-	return c.result, c.problems.err()
+	c.result.Warnings = c.warnings.problems().sorted()
+	return c.result, c.problems.problems().err()
 }
 
 // completion is one call of Complete. first has the object of each id that was kept, for
@@ -62,19 +59,30 @@ type completion struct {
 	opts    Options
 	defined map[GroupKind]Scope // by definitions among the objects
 	first   map[ID]Object
-	// unknown has the objects of the core group whose kinds it does not have.
-	unknown  map[string][]Object
-	result   Result
-	warnings Problems
-	problems Problems
+
+	result             Result
+	warnings, problems faults
+}
+
+// faults are problems without position and object, with the objects that have them. Those of one
+// cause are one problem.
+type faults map[Problem][]Object
+
+func (f faults) problems() (all Problems) {
+	for p, objects := range f {
+		all = append(all, p.OfAll(objects))
+	}
+	return all
 }
 
 func (c *completion) warn(reason v1alpha1.Reason, o Object, message, next string) {
-	c.warnings = append(c.warnings, o.Problem(reason, message, next))
+	p := Problem{Reason: reason, Message: message, Next: next}
+	c.warnings[p] = append(c.warnings[p], o)
 }
 
 func (c *completion) refuse(reason v1alpha1.Reason, o Object, message, next string) {
-	c.problems = append(c.problems, o.Problem(reason, message, next))
+	p := Problem{Reason: reason, Message: message, Next: next}
+	c.problems[p] = append(c.problems[p], o)
 }
 
 // dropRules name the objects that are not meant to be applied; each returns
@@ -159,7 +167,8 @@ func (c *completion) resolveNamespace(o Object) (Object, bool) {
 	scope, known := c.scope(o.ID.GroupKind())
 	switch {
 	case !known && o.ID.Group == "": // no CustomResourceDefinition and no API server adds to it
-		c.unknown[o.ID.Kind] = append(c.unknown[o.ID.Kind], o)
+		p := UnknownKind(o.ID.GroupKind())
+		c.problems[p] = append(c.problems[p], o)
 		return o, false
 	case !known && ServedByKubernetes(o.ID.GroupKind()): // judged where its clusters are known
 	case !known && o.ID.Namespace == "":
@@ -217,9 +226,8 @@ func (c *completion) strip(o Object) (Object, bool) {
 // keep takes in a completed object. Two with the same id are a problem, even if they are equal.
 func (c *completion) keep(o Object) {
 	if first, again := c.first[o.ID]; again {
-		p := o.Problem(v1alpha1.ReasonDuplicateObject, fmt.Sprintf("the object %s is defined twice: first at %s", o.ID, first.Source), "Keep one of the two.")
-		p.Other = first.Source
-		c.problems = append(c.problems, p)
+		p := Problem{Reason: v1alpha1.ReasonDuplicateObject, Other: first.Source, Message: fmt.Sprintf("the object %s is defined twice: first at %s", o.ID, first.Source), Next: "Keep one of the two."}
+		c.problems[p] = append(c.problems[p], o)
 		return
 	}
 	c.first[o.ID] = o

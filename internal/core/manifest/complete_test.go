@@ -35,6 +35,10 @@ func TestComplete(t *testing.T) {
 			text:         pod("a"),
 			wantProblems: []string{`f:1: Pod "a": MissingNamespace`},
 		},
+		"several objects without one are one problem": {
+			text:         "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: b}\n",
+			wantProblems: []string{`f:1: 2 objects: MissingNamespace`},
+		},
 		"a malformed namespace to fill in is a problem": {
 			text: pod("a"), opts: Options{Namespace: "N"},
 			wantProblems: []string{"InvalidName field=Seed.spec.namespace"},
