@@ -2,6 +2,7 @@ package law
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/test/servers"
 )
@@ -56,6 +59,10 @@ func files(names ...string) part {
 		var all []byte
 		for _, name := range names {
 			err := filepath.WalkDir(b.path(name), func(path string, entry os.DirEntry, err error) error {
+				if err == nil && entry.IsDir() && entry.Name() == "templates" {
+					// It is a Helm chart's.
+					return filepath.SkipDir
+				}
 				if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".yaml") || filepath.Base(path) == "kustomization.yaml" {
 					return err
 				}
@@ -155,6 +162,14 @@ func onManagement(p part) part {
 	}
 }
 
+// replaced replaces texts.
+func replaced(p part, oldnew ...string) part {
+	return func(ctx context.Context, b *builder) ([]byte, error) {
+		content, err := p(ctx, b)
+		return []byte(strings.NewReplacer(oldnew...).Replace(string(content))), err
+	}
+}
+
 // without leaves out documents that contain one of some lines.
 func without(p part, lines ...string) part {
 	return func(ctx context.Context, b *builder) ([]byte, error) {
@@ -163,7 +178,7 @@ func without(p part, lines ...string) part {
 			return nil, err
 		}
 		var kept []string
-		for _, document := range regexp.MustCompile(`(?m)^---.*$`).Split(string(content), -1) {
+		for _, document := range documents(content) {
 			if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(document+"\n", line+"\n") }) {
 				kept = append(kept, document)
 			}
@@ -188,9 +203,13 @@ func (b *builder) make(ctx context.Context, p pack, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "seed.yaml"), []byte(seed), 0o644); err != nil {
 		return err
 	}
+	taken := map[string]bool{}
 	for i, part := range p.parts {
 		content, err := part(ctx, b)
 		if err != nil {
+			return fmt.Errorf("make package %s: %w", p.name, err)
+		}
+		if content, err = distinct(content, taken, p.namespace); err != nil {
 			return fmt.Errorf("make package %s: %w", p.name, err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("part-%d.yaml", i)), content, 0o644); err != nil {
@@ -198,6 +217,34 @@ func (b *builder) make(ctx context.Context, p pack, dir string) error {
 		}
 	}
 	return nil
+}
+
+// distinct leaves out what is no object, and all but the first object of a name: examples of one
+// project often use the same ones.
+func distinct(content []byte, taken map[string]bool, namespace string) ([]byte, error) {
+	var kept []string
+	for _, document := range documents(content) {
+		var o struct {
+			APIVersion, Kind string
+			Metadata         struct{ Namespace, Name string }
+		}
+		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+			return nil, fmt.Errorf("%w in:\n%.200s", err, document)
+		}
+		group, _, _ := strings.Cut(o.APIVersion, "/")
+		id := group + "/" + o.Kind + "/" + cmp.Or(o.Metadata.Namespace, namespace) + "/" + o.Metadata.Name
+		if o.Kind != "" && o.Kind != "List" && o.Metadata.Name == "" || o.Kind == "" || taken[id] {
+			continue
+		}
+		taken[id] = o.Kind != "List"
+		kept = append(kept, document)
+	}
+	return []byte(strings.Join(kept, "\n---\n")), nil
+}
+
+// documents splits YAML documents.
+func documents(content []byte) []string {
+	return regexp.MustCompile(`(?m)^---.*$`).Split(string(content), -1)
 }
 
 func namespaceOf(name string) part {

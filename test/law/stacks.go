@@ -91,7 +91,10 @@ spec:
 	}}
 	argoRollouts = pack{name: "argo-rollouts", namespace: "argo-rollouts", parts: []part{
 		namespaceOf("argo-rollouts"),
-		files("argo-rollouts/install.yaml"),
+		files("argo-rollouts/install.yaml", "argo-rollouts/examples/analysis-templates.yaml", "argo-rollouts/examples/cluster-analysis-templates.yaml",
+			"argo-rollouts/examples/rollout-analysis-step.yaml", "argo-rollouts/examples/rollout-baseline-vs-canary.yaml",
+			"argo-rollouts/examples/rollout-bluegreen.yaml", "argo-rollouts/examples/rollout-canary.yaml",
+			"argo-rollouts/examples/rollout-rolling-update.yaml"),
 	}}
 	externalSecrets = pack{name: "external-secrets", parts: []part{
 		namespaceOf("external-secrets"),
@@ -119,20 +122,35 @@ spec:
 	}}
 	gatewayAPI = pack{name: "gateway-api", namespace: "default", parts: []part{
 		kustomize("gateway-api/crds/experimental"),
-		files("gateway-api/examples/standard/simple-gateway", "gateway-api/examples/standard/http-routing"),
+		files("gateway-api/examples/standard", "gateway-api/examples/experimental"),
 	}}
-	gatekeeper    = pack{name: "gatekeeper", parts: []part{files("gatekeeper/gatekeeper.yaml")}}
-	metricsServer = pack{name: "metrics-server", parts: []part{kustomize("metrics-server/base")}}
-	keda          = pack{name: "keda", parts: []part{kustomize("keda/default")}}
-	metalLB       = pack{name: "metallb", parts: []part{
-		files("metallb/manifests/metallb-native.yaml", "metallb/samples/ipaddresspool_simple.yaml", "metallb/samples/bgppeer_simple.yaml", "metallb/samples/l2adv_selects_pools_by_list.yaml"),
+	gatewayConformance = pack{name: "gateway-conformance", namespace: "default", plainSecrets: true, parts: []part{
+		// One has an address of no type that its CRD takes.
+		replaced(without(files("gateway-api/conformance"), "  name: gateway-static-addresses"), "{GATEWAY_CLASS_NAME}", "law", "{GATEWAY_CONTROLLER_NAME}", "example.com/law"),
 	}}
-	contour = pack{name: "contour", parts: []part{
-		files("contour/render/contour.yaml", "contour/example-workload/httpproxy/00-common", "contour/example-workload/httpproxy/03-routes/httpproxy-multiple-upstreams.yaml", "contour/example-workload/httpproxy/03-routes/httpproxy-websockets.yaml"),
+	argoCDHA = pack{name: "argo-cd-ha", namespace: "argocd", parts: []part{
+		namespaceOf("argocd"),
+		files("argo-cd/ha-install.yaml"),
 	}}
-	kyverno  = pack{name: "kyverno", parts: []part{files("kyverno/install.yaml")}}
-	training = pack{name: "training-operator", parts: []part{kustomize("training-operator/overlays/standalone")}}
-	knative  = pack{name: "knative-serving", parts: []part{
+	kubePrometheus = pack{name: "kube-prometheus", namespace: "monitoring", parts: []part{files("kube-prometheus")}}
+	gatekeeper     = pack{name: "gatekeeper", parts: []part{files("gatekeeper/gatekeeper.yaml")}}
+	metricsServer  = pack{name: "metrics-server", parts: []part{kustomize("metrics-server/base")}}
+	keda           = pack{name: "keda", parts: []part{kustomize("keda/default")}}
+	metalLB        = pack{name: "metallb", namespace: "metallb-system", parts: []part{
+		files("metallb/manifests/metallb-native.yaml", "metallb/samples"),
+	}}
+	contour = pack{name: "contour", namespace: "default", parts: []part{
+		files("contour/render/contour.yaml"),
+		// No API server takes these: their version, a type, a Namespace that does not exist.
+		without(files("contour/example-workload/httpproxy"), "  name: response-timeout", "    fqdn: request-hash.bar.com", "  namespace: example-com", "  namespace: www-admin"),
+	}}
+	kyverno  = pack{name: "kyverno", parts: []part{files("kyverno/install.yaml"), helm("kyverno/policies", "policies", "kyverno")}}
+	training = pack{name: "training-operator", namespace: "default", parts: []part{
+		kustomize("training-operator/overlays/standalone"),
+		// The name of its storage class is not valid.
+		without(files("training-operator/examples"), "  name: strategy-volume"),
+	}}
+	knative = pack{name: "knative-serving", parts: []part{
 		// Their CRDs are in modules that are not published.
 		without(files("knative-serving"), "apiVersion: caching.internal.knative.dev/v1alpha1", "apiVersion: networking.internal.knative.dev/v1alpha1"),
 		text(`apiVersion: serving.knative.dev/v1
@@ -164,12 +182,14 @@ spec:
   types: [Egress]
 `),
 	}}
-	istio = pack{name: "istio", parts: []part{
+	istio = pack{name: "istio", namespace: "default", parts: []part{
 		namespaceOf("istio-system"),
 		helm("istio/base", "istio-base", "istio-system"),
 		helm("istio/istiod", "istiod", "istio-system"),
 		helm("istio/cni", "istio-cni", "istio-system"),
 		helm("istio/ztunnel", "ztunnel", "istio-system"),
+		files("istio/samples/addons/grafana.yaml", "istio/samples/addons/jaeger.yaml", "istio/samples/addons/kiali.yaml", "istio/samples/addons/loki.yaml", "istio/samples/addons/prometheus.yaml",
+			"istio/samples/bookinfo/platform/kube/bookinfo.yaml", "istio/samples/bookinfo/networking", "istio/samples/httpbin/httpbin.yaml", "istio/samples/httpbin/httpbin-gateway.yaml", "istio/samples/helloworld/helloworld.yaml", "istio/samples/sleep/sleep.yaml", "istio/samples/tcp-echo/tcp-echo.yaml", "istio/samples/tcp-echo/tcp-echo-all-v1.yaml"),
 		text(`apiVersion: networking.istio.io/v1
 kind: Gateway
 metadata:
@@ -206,9 +226,11 @@ spec:
   routes: {default: /orders}
 `),
 	}}
-	chaosMesh = pack{name: "chaos-mesh", plainSecrets: true, parts: []part{
+	chaosMesh = pack{name: "chaos-mesh", namespace: "default", plainSecrets: true, parts: []part{
 		namespaceOf("chaos-mesh"),
 		helm("chaos-mesh/chart", "chaos-mesh", "chaos-mesh"),
+		// It lacks a field that the CRD requires.
+		without(files("chaos-mesh/examples"), "kind: RemoteCluster"),
 		text(`apiVersion: chaos-mesh.org/v1alpha1
 kind: PodChaos
 metadata:
@@ -255,7 +277,9 @@ var stacks = []stack{
 	{"argo-cd", oneCluster, []pack{argoCD}},
 	{"argo-rollouts", oneCluster, []pack{argoRollouts}},
 	{"external-secrets", oneCluster, []pack{externalSecrets}},
-	{"gateway-api", oneCluster, []pack{gatewayAPI}},
+	{"gateway-api", oneCluster, []pack{gatewayAPI, gatewayConformance}},
+	{"argo-cd-ha", oneCluster, []pack{argoCDHA}},
+	{"kube-prometheus", oneCluster, []pack{kubePrometheus}},
 	{"gatekeeper", oneCluster, []pack{gatekeeper}},
 	{"metrics-server", oneCluster, []pack{metricsServer}},
 	{"keda", oneCluster, []pack{keda}},
@@ -265,7 +289,7 @@ var stacks = []stack{
 	{"training-operator", oneCluster, []pack{training}},
 	{"knative-serving", oneCluster, []pack{knative}},
 	{"calico", oneCluster, []pack{calico}},
-	{"istio", oneCluster, []pack{istio}},
+	{"istio", oneCluster, []pack{gatewayAPI, istio}},
 	{"dapr", oneCluster, []pack{dapr}},
 	{"chaos-mesh", oneCluster, []pack{chaosMesh}},
 	{"vertical-pod-autoscaler", oneCluster, []pack{verticalPod}},
