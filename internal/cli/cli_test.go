@@ -104,7 +104,7 @@ func TestACommandThatIsCalledInAWrongWayEndsWith2(t *testing.T) {
 		"abandon takes one cluster":             {[]string{"abandon"}, " takes the name of one cluster"},
 		"merge takes a proposal or --all":       {[]string{"pr", "merge"}, "or --all"},
 		"merge takes not both":                  {[]string{"pr", "merge", "a/b/00", "--all"}, "or --all"},
-		"an output format that does not exist":  {[]string{"plan", "-o", "xml"}, `invalid argument "xml" for "-o, --output" flag: must be table, wide, yaml or json`},
+		"an output format that does not exist":  {[]string{"plan", "-o", "xml"}, `invalid argument "xml" for "-o, --output" flag: must be table, wide, yaml, json, dot or mermaid`},
 		"version in a format that does not":     {[]string{"version", "-o", "xml"}, `must be table, yaml or json`},
 		"plan without anything to plan":         {[]string{"plan"}, "name what to plan, with -f or --control-plane"},
 		"run without a control plane":           {[]string{"run", "--once"}, "no control-plane repository is given"},

@@ -33,7 +33,7 @@ the control-plane repository, in the cluster's document: plans are made of that.
 			return f.discover(cmd, args[0])
 		},
 	}
-	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file to use (default: those of KUBECONFIG, else ~/.kube/config)")
+	cmd.Flags().Var(textFlag(&f.kubeconfig, "", existingFile), "kubeconfig", "kubeconfig file to use (default: those of KUBECONFIG, else ~/.kube/config)")
 	cmd.Flags().StringVar(&f.context, "context", "", "context of the kubeconfig to use")
 	files(cmd, "kubeconfig")
 	return cmd

@@ -180,6 +180,14 @@ func possibleDirectory(name string) error {
 	return nil
 }
 
+// possibleFile is the check of a file that is made where it is missing.
+func possibleFile(name string) error {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return errors.New("must be a file, not a directory")
+	}
+	return nil
+}
+
 // dnsLabel is the check of a name that Kubernetes must accept, of a namespace, a seed or a cluster.
 func dnsLabel(name string) error {
 	if len(validation.IsDNS1123Label(name)) > 0 {

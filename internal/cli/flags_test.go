@@ -96,9 +96,10 @@ func TestFlagsOfKubectlFurrowAreCheckedWhereTheyAreParsed(t *testing.T) {
 // Every flag but those of cobra is a switch, or has a check of its own.
 func TestEveryFlagHasACheck(t *testing.T) {
 	unchecked := map[string]string{
-		"file":   "the file is opened",
-		"reason": "any text",
-		"by":     "any text",
+		"file":    "the file is opened",
+		"context": "the kubeconfig has it or not",
+		"reason":  "any text",
+		"by":      "any text",
 	}
 	for _, cmd := range everyCommand() {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

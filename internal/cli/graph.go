@@ -57,7 +57,7 @@ cannot be planned.`,
 	mustComplete(cmd, "output", cobra.FixedCompletions(graphFormats, cobra.ShellCompDirectiveNoFileComp))
 	g.input.add(cmd, "draw", "the seed to draw, if there are several; ")
 	mustComplete(cmd, "seed", g.session.completeSeeds)
-	cmd.Flags().StringVar(&g.file, "out", "", "file to write instead of the standard output")
+	cmd.Flags().Var(textFlag(&g.file, "", possibleFile), "out", "file to write instead of the standard output")
 	files(cmd, "out")
 	return cmd
 }

@@ -103,7 +103,7 @@ func supervised(ctx context.Context, image *os.File, input []byte, o order) (plu
 	}
 	run.Output, run.Stderr = out.kept.Bytes(), errs.String()
 	if out.exceeded() {
-		run.Ending = plugin.OverOutput
+		run.Ending, run.Code, run.Detail = plugin.OverOutput, 0, ""
 	}
 	return run, nil
 }
