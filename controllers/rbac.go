@@ -12,8 +12,7 @@
 // furrow-cluster-reader applies to the cluster that the controller runs in, if that is
 // part of the fleet (--cluster has its name). It only reads. A kubeconfig for any other
 // cluster needs the same rights. The plurals of the creators' kinds are those of the
-// CRDs that Cluster API, Hive, HyperShift, Rancher and Planter install; the kinds are
-// listed in internal/core/catalog/creators.yaml.
+// CRDs of their projects; the kinds are listed in internal/core/catalog/creators.yaml.
 package controllers
 
 //go:generate go tool -modfile=../tools/gen/go.mod controller-gen rbac:roleName=furrow-controller paths=./... output:rbac:dir=../config/rbac
@@ -57,4 +56,14 @@ const LeaderElectionID = "furrow-controller"
 // +kubebuilder:rbac:roleName=furrow-cluster-reader,groups=hypershift.openshift.io,resources=hostedclusters,verbs=get
 // +kubebuilder:rbac:roleName=furrow-cluster-reader,groups=provisioning.cattle.io,resources=clusters,verbs=get
 // +kubebuilder:rbac:roleName=furrow-cluster-reader,groups=planter.nephio.org,resources=clusters,verbs=get
+// +kubebuilder:rbac:roleName=furrow-cluster-reader,groups=kamaji.clastix.io,resources=tenantcontrolplanes,verbs=get
+// +kubebuilder:rbac:roleName=furrow-cluster-reader,groups=k0smotron.io,resources=clusters,verbs=get
+// +kubebuilder:rbac:roleName=furrow-cluster-reader,groups=anywhere.eks.amazonaws.com,resources=clusters,verbs=get
+// +kubebuilder:rbac:roleName=furrow-cluster-reader,groups=core.gardener.cloud,resources=shoots,verbs=get
+// +kubebuilder:rbac:roleName=furrow-cluster-reader,groups=operator.karmada.io,resources=karmadas,verbs=get
+// +kubebuilder:rbac:roleName=furrow-cluster-reader,groups=eks.services.k8s.aws,resources=clusters,verbs=get
+// +kubebuilder:rbac:roleName=furrow-cluster-reader,groups=container.cnrm.cloud.google.com,resources=containerclusters,verbs=get
+// +kubebuilder:rbac:roleName=furrow-cluster-reader,groups=containerservice.azure.com,resources=managedclusters,verbs=get
+// +kubebuilder:rbac:roleName=furrow-cluster-reader,groups=eks.aws.upbound.io;eks.aws.m.upbound.io;container.gcp.upbound.io;container.gcp.m.upbound.io,resources=clusters,verbs=get
+// +kubebuilder:rbac:roleName=furrow-cluster-reader,groups=containerservice.azure.upbound.io;containerservice.azure.m.upbound.io,resources=kubernetesclusters,verbs=get
 // +kubebuilder:rbac:roleName=furrow-cluster-reader,urls=/readyz,verbs=get

@@ -21,6 +21,9 @@ var starters = map[string]string{
 	"internal/demo/demo.go":               "furrow demo",
 	"internal/git/local.go":               "reads the settings of repositories on the local disk; a resource can name none",
 	"internal/render/kustomize/worker.go": "starts furrow itself again, which the image has",
+	"internal/plugin/executable.go":       "starts furrow itself again, which starts what the operator of Furrow puts into --plugins",
+	"internal/plugin/module.go":           "starts furrow itself again, which runs WASM",
+	"internal/plugin/supervise_linux.go":  "starts what the operator of Furrow puts into --plugins",
 	"internal/git/remote.go":              "serves repositories on the local disk; a resource can name none",
 }
 

@@ -219,7 +219,7 @@ func (b *builder) make(ctx context.Context, p pack, dir string) error {
 	return nil
 }
 
-// distinct leaves out what is no object, and all but the first object of a name: examples of one
+// distinct leaves out what is not an object, and all but the first object of a name: examples of one
 // project often use the same ones.
 func distinct(content []byte, taken map[string]bool, namespace string) ([]byte, error) {
 	var kept []string

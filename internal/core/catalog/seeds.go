@@ -103,8 +103,8 @@ type RanPlugin struct {
 	Config string `yaml:"config,omitempty"`
 }
 
-// Manifests returns what a package of plain manifests holds. Of a Helm chart nothing is read: its
-// templates are no manifests.
+// Manifests returns what a package of plain manifests holds. A Helm chart is not read: its templates
+// are not manifests.
 func Manifests(p *Package) Rendered {
 	var r Rendered
 	var objects []manifest.Object
