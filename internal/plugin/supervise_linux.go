@@ -70,7 +70,6 @@ func (o order) supervise(image io.Reader) plugin.Run {
 		unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0),
 		unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}),
 		unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: maxFiles, Max: maxFiles}),
-		unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(o.Memory) + headroom, Max: uint64(o.Memory) + headroom}),
 		restrict(o.Dir),
 	); err != nil {
 		return notStarted(err)
@@ -82,6 +81,8 @@ func (o order) supervise(image io.Reader) plugin.Run {
 	if err := cmd.Start(); err != nil {
 		return notStarted(fmt.Errorf("%w; its interpreter must be installed, and the temporary directory must not be mounted noexec", errors.New(withoutPaths(err))))
 	}
+	// Only now: the supervisor itself may use more. Until then what the executable takes is measured.
+	_ = unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(o.Memory) + headroom, Max: uint64(o.Memory) + headroom}, nil)
 	ended := make(chan struct{})
 	why := make(chan plugin.Ending, 1)
 	go func() { // on another thread, which may read /proc
