@@ -16,8 +16,9 @@ func TestSamplesAndExamplesAreResources(t *testing.T) {
 		t.Fatalf("no examples: %v", err)
 	}
 	for _, file := range files {
-		if name := filepath.Base(file); name == "seed.yaml" || name == "controlplane.yaml" {
-			continue // a document of the control-plane repository only
+		switch filepath.Base(file) {
+		case "seed.yaml", "controlplane.yaml", "plugin.yaml": // documents of the control-plane repository only
+			continue
 		}
 		if err := cluster.server.Apply(t.Context(), inNamespace(t, "default", read(t, file))); err != nil {
 			t.Errorf("%s: %v", file, err)
