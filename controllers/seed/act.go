@@ -17,6 +17,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/truncate"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -230,7 +231,13 @@ func (r *Reconciler) handleAbandon(ctx context.Context, s *reconcileState, q *en
 		}
 		for _, cluster := range list(was) {
 			if !now[cluster] && before[cluster] {
-				done = r.do(ctx, seed, "take the abandonment of cluster "+cluster+" back", func() error { return q.UndoAbandon(ctx, cluster) }) && done
+				done = r.do(ctx, seed, "take the abandonment of cluster "+cluster+" back", func() error {
+					err := q.UndoAbandon(ctx, cluster)
+					if manifest.ReasonOf(err) == v1alpha1.ReasonNothingToDo {
+						return nil // done before, and the status of the Seed was read too early to know
+					}
+					return err
+				}) && done
 				before[cluster] = false
 			}
 		}
