@@ -28,7 +28,7 @@ type ruleRow struct {
 // object and prints the rules by which objects are placed and ordered.
 func explainRules(cmd *cobra.Command, output *outputFlag) {
 	list := false
-	cmd.Flags().BoolVar(&list, "rules", false, "print the rules of placement and dependencies instead, which a seed switches off by name in spec.disabledRules")
+	cmd.Flags().BoolVar(&list, "rules", false, "print the rules of placement and dependencies instead; spec.disabledRules of a seed switches those of dependencies off")
 	args, run := cmd.Args, cmd.RunE
 	cmd.Args = func(cmd *cobra.Command, names []string) error {
 		if list && len(names) > 0 {
