@@ -54,7 +54,7 @@ BENCHTIME ?= 1s
 STATE := { git diff HEAD; git ls-files -oz --exclude-standard | xargs -0 cksum; } | git hash-object --stdin
 
 .DEFAULT_GOAL := help
-.PHONY: help build image generate verify lint servers test test-servers soak soak-slices soak-ready bench demo demo-real
+.PHONY: help build image generate verify lint servers test test-servers law soak soak-slices soak-ready bench demo demo-real
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,9 @@ test-servers: build servers ## run the tests on real servers: etcd, Kubernetes, 
 		$(call gotest,$(PLAIN) test $(BUILD) -json -count=1 -p 2 -timeout $(PACKAGE_TIMEOUT) $(ON_SERVERS))\
 		$(call gotest,[ -e $(HARNESS_PASSED) ] || { $(PLAIN) test $(BUILD) -json -count=1 -timeout $(PACKAGE_TIMEOUT) $(HARNESS) && touch $(HARNESS_PASSED); }))
 	@echo "Not covered: what is long (make soak)."
+
+law: build servers ## apply real packages in the order of other tools, and write the table of docs/law.md
+	FURROW_BIN=$(CURDIR)/bin/furrow $(PLAIN) test $(BUILD) -count=1 -timeout $(PACKAGE_TIMEOUT) ./test/law -run TestOrdersOfOtherToolsAreCompared -table $(CURDIR)/docs/law.md
 
 soak: $(addprefix soak-,$(SLICE)) ## run what is long: all of it, or SLICE="crash-1 demo"; make soak-slices lists them
 
