@@ -109,6 +109,8 @@ func (s *Simulator) health(a *attempt, id manifest.ID) (objectHealth, string) {
 	c := a.target
 	l := c.objects[id]
 	switch {
+	case l == nil && id == (manifest.ID{Kind: "ServiceAccount", Namespace: id.Namespace, Name: "default"}) && c.objects[manifest.ID{Kind: namespaceKind.Kind, Name: id.Namespace}] != nil:
+		return current, ""
 	case l == nil:
 		return notFound, ""
 	case l.deleting:

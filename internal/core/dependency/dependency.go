@@ -75,6 +75,9 @@ type Reason struct {
 	// Ready is a CEL expression that must be true of the object that is waited for; empty where it
 	// is enough that the object is healthy.
 	Ready string
+	// Beside is an object of the core group that a controller makes once the one that is waited for
+	// is there, and that must exist as well; the zero ID where there is none.
+	Beside manifest.ID
 	// OrderOnly reports whether the object may stay when what it waits for leaves.
 	OrderOnly bool
 	// Once reports whether the order matters only until the object that waits is there. Where it is

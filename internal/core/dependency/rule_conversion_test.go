@@ -137,7 +137,11 @@ func TestRuleAdmission(t *testing.T) {
 			},
 		},
 		"the account default comes with the Namespace": {
-			tree: seedOf("jobs", space, pod("")),
+			tree:      seedOf("jobs", space, pod("")),
+			wantEdges: []string{"core/Pod/jobs/p on edge waits for core/Namespace/jobs on edge (admission: spec.serviceAccountName: default, which the controller manager makes in it)"},
+		},
+		"a Namespace of the cluster has its account": {
+			tree: seedOf("jobs", strings.Replace(pod(""), "namespace: jobs", "namespace: shop", 1)),
 		},
 		"unless a seed contains it": {
 			tree:      seedOf("jobs", space, strings.Replace(account, "runner", "default", 1), pod("")),

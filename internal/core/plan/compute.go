@@ -61,9 +61,11 @@ type computation struct {
 	dropping map[string]bool
 	graph    *dependency.Graph
 	tiering  dependency.Tiering
-	// waited are the vertices that some other waits for, and ready has what must be true of them then.
+	// waited are the vertices that some other waits for. ready has what must be true of them then,
+	// and beside what must be there as well.
 	waited   []bool
 	ready    map[int32][]string
+	beside   map[int32][]manifest.ID
 	warnings map[string][]dependency.Finding
 	// inherits has what a seed gets from another one that is on its way out, by the seed that gets
 	// it, and the one that it comes from.
@@ -406,7 +408,7 @@ func (c *computation) order() {
 
 // findReady notes what is waited for, and until when.
 func (c *computation) findReady() {
-	c.waited, c.ready = make([]bool, c.graph.Len()), map[int32][]string{}
+	c.waited, c.ready, c.beside = make([]bool, c.graph.Len()), map[int32][]string{}, map[int32][]manifest.ID{}
 	for _, e := range c.graph.Edges {
 		r := c.graph.Reason(e)
 		if r.Kind != dependency.Hard {
@@ -415,6 +417,9 @@ func (c *computation) findReady() {
 		c.waited[e.To] = true
 		if r.Ready != "" && !slices.Contains(c.ready[e.To], r.Ready) {
 			c.ready[e.To] = append(c.ready[e.To], r.Ready)
+		}
+		if r.Beside != (manifest.ID{}) && !slices.Contains(c.beside[e.To], r.Beside) {
+			c.beside[e.To] = append(c.beside[e.To], r.Beside)
 		}
 	}
 }

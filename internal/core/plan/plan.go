@@ -213,6 +213,9 @@ type Dependency struct {
 	Why   string `yaml:"why"`
 	// Ready is a CEL expression that must be true of the object that is waited for.
 	Ready string `yaml:"ready,omitempty"`
+	// Beside is an object that a controller makes on the cluster of the one that is waited for, and
+	// that must exist as well.
+	Beside manifest.ID `yaml:"beside,omitempty" json:",omitzero"`
 	// OrderOnly reports whether the object may stay when what it waited for leaves.
 	OrderOnly bool `yaml:"orderOnly,omitempty"`
 	// Once reports whether the order matters only until the object that waits is there.
@@ -223,12 +226,12 @@ type Dependency struct {
 
 // dependencyOf returns what is said of an edge, without its ends.
 func dependencyOf(r dependency.Reason) Dependency {
-	return Dependency{Kind: r.Kind, Rule: r.Rule, Field: r.Field, Why: r.Why, Ready: r.Ready, OrderOnly: r.OrderOnly, Once: r.Once, Folds: r.Folds}
+	return Dependency{Kind: r.Kind, Rule: r.Rule, Field: r.Field, Why: r.Why, Ready: r.Ready, Beside: r.Beside, OrderOnly: r.OrderOnly, Once: r.Once, Folds: r.Folds}
 }
 
 // reason is the reverse of dependencyOf.
 func (d Dependency) reason() dependency.Reason {
-	return dependency.Reason{Kind: d.Kind, Rule: d.Rule, Field: d.Field, Why: d.Why, Ready: d.Ready, OrderOnly: d.OrderOnly, Once: d.Once, Folds: d.Folds}
+	return dependency.Reason{Kind: d.Kind, Rule: d.Rule, Field: d.Field, Why: d.Why, Ready: d.Ready, Beside: d.Beside, OrderOnly: d.OrderOnly, Once: d.Once, Folds: d.Folds}
 }
 
 // DependencyFrom is the object that waits, on the clusters where it does so.

@@ -38,12 +38,10 @@ func (a *assembly) addReconciler(t *Tier, tv tierVertices) {
 	r.vars = template.Reconciler{
 		Name: t.Object.Name, Namespace: t.Object.Namespace, Seed: a.seed.Name, Cluster: t.Cluster, Tier: name.Number(),
 		Path: "./" + t.Dir(), Source: cl.Source, KubeConfigSecret: cl.KubeConfig.Name, KubeConfigKey: cl.KubeConfigKey(),
-		DependsOn: a.dependsOn(t), Wait: len(t.Creates) == 0, Decryption: cl.Decryption,
+		DependsOn: a.dependsOn(t), Decryption: cl.Decryption,
 	}
-	checks, exprs := a.healthChecks(tv)
-	if r.vars.HealthCheckExprs = exprs; !r.vars.Wait {
-		r.vars.HealthChecks = checks
-	}
+	h := a.healthOf(tv, len(t.Creates) > 0)
+	r.vars.Wait, r.vars.HealthChecks, r.vars.HealthCheckExprs = h.wait, h.checks, h.exprs
 	if cl.ReconcilerTemplate != "" { // the one of Furrow does not use these
 		doc := "Template/" + cl.ReconcilerTemplate
 		r.text = template.Text{Name: doc, Source: a.in.Catalog.Positions[doc].String(), Text: a.in.Catalog.Templates[cl.ReconcilerTemplate].Spec.Text}
@@ -122,38 +120,70 @@ func (a *assembly) reconciledOn(tier layout.Tier) (cluster, namespace string) {
 	return "", ""
 }
 
-// healthChecks returns the creators of a tier and all that others wait for, with what must be true
-// of them. In a tier with a creator only they count for health: everything else may need what the
-// seed adds only later.
-func (a *assembly) healthChecks(tv tierVertices) ([]template.HealthCheck, []template.HealthCheckExpr) {
-	var checks []template.HealthCheck
-	exprs := map[string]template.HealthCheckExpr{}
+// tierHealth is what must be healthy in a tier.
+type tierHealth struct {
+	// wait reports whether all objects must be, and nothing else; checks are not used then.
+	wait   bool
+	checks []template.HealthCheck
+	exprs  []template.HealthCheckExpr
+}
+
+// healthOf returns what must be healthy in a tier, and what must be true of that. Usually it is all
+// objects. In a tier with a creator only creators count, and what others wait for: everything else
+// may need what the seed adds only later. Flux checks what it applied, or else a list and nothing
+// more. So where something else must exist as well, all objects are listed.
+func (a *assembly) healthOf(tv tierVertices, creates bool) tierHealth {
+	more := a.allBeside(tv)
+	h := tierHealth{wait: !creates && len(more) == 0, checks: more}
+	byKind := map[string]template.HealthCheckExpr{}
 	needed := map[string][]string{}
 	for _, i := range tv.vertices {
 		id := a.graph.Object(i)
 		content := a.contents.On(id, tv.cluster)
-		ready, waited := a.ready[i], a.waited[i]
 		kind, creator := catalog.Creator(id.GroupKind())
-		if content == nil || !creator && !waited {
+		counts := creator || a.waited[i]
+		if content == nil || !counts && (creates || h.wait || isSkipped(content.Object)) {
 			continue
 		}
 		check := template.HealthCheck{APIVersion: content.Object.APIVersion(), Kind: id.Kind, Name: id.Name, Namespace: id.Namespace}
+		ready := a.ready[i]
 		if creator && kind.Current != "" { // also where nothing waits for it yet
 			check.APIVersion, ready = kind.Group+"/"+kind.Version, append(slices.Clone(ready), kind.Current)
 		}
-		checks = append(checks, check)
+		h.checks = append(h.checks, check)
 		key := id.GroupKind().String() // Flux takes one expression for a kind, whatever its versions
-		exprs[key] = template.HealthCheckExpr{APIVersion: check.APIVersion, Kind: id.Kind}
+		byKind[key] = template.HealthCheckExpr{APIVersion: check.APIVersion, Kind: id.Kind}
 		needed[key] = append(needed[key], ready...)
 	}
-	var list []template.HealthCheckExpr
-	for _, key := range sortedKeys(exprs) {
-		expr := exprs[key]
+	for _, key := range sortedKeys(byKind) {
+		expr := byKind[key]
 		if expr.Current = allOf(needed[key]); expr.Current != "" {
-			list = append(list, expr)
+			h.exprs = append(h.exprs, expr)
 		}
 	}
-	return checks, list
+	if h.wait {
+		h.checks = nil
+	}
+	return h
+}
+
+// allBeside lists what must exist beside the objects of a tier.
+func (a *assembly) allBeside(tv tierVertices) []template.HealthCheck {
+	var checks []template.HealthCheck
+	if len(a.beside) == 0 {
+		return nil
+	}
+	for _, i := range tv.vertices {
+		for _, id := range a.beside[i] {
+			checks = append(checks, template.HealthCheck{APIVersion: "v1", Kind: id.Kind, Name: id.Name, Namespace: id.Namespace})
+		}
+	}
+	return checks
+}
+
+// isSkipped reports whether an object asks Flux not to apply it, so it need not exist.
+func isSkipped(o *manifest.Object) bool {
+	return o.Annotation("kustomize.toolkit.fluxcd.io/reconcile") == "disabled" || o.Annotation("kustomize.toolkit.fluxcd.io/ssa") == "Ignore"
 }
 
 // allOf returns one expression of several, as Flux has one for all objects of a kind.
