@@ -11,6 +11,7 @@
 package forgetest
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/furrow-dev/furrow/internal/forge"
@@ -147,6 +148,8 @@ var cases = []struct {
 	{"a proposal of several tiers is updated in place, with other tiers", groupIsUpdated},
 	{"a rejected proposal of several tiers rejects each of them", rejectedGroup},
 	{"a rejection of several tiers is withdrawn", reopenedGroup},
+	{"a rejection of several tiers is withdrawn before that of one", groupIsReopenedInAnyOrder(func([]forge.Proposal) {})},
+	{"a rejection of several tiers is withdrawn after that of one", groupIsReopenedInAnyOrder(slices.Reverse[[]forge.Proposal])},
 	{"a merge of several tiers, by any method, counts for each of them", mergedGroup},
 	{"a tier that was merged with others is replaced alone", mergedGroupIsReplaced},
 	{"a superseded proposal of several tiers rejects none of them", supersededGroup},

@@ -97,6 +97,26 @@ func reopenedGroup(w *world) {
 	w.wantOutcomes(forge.OutcomeNone, east("w1"), west("w2"))
 }
 
+// groupIsReopenedInAnyOrder takes the rejection of a group back for each branch that is rejected with it: a tier may
+// have a branch of its own by now.
+func groupIsReopenedInAnyOrder(order func([]forge.Proposal)) func(w *world) {
+	return func(w *world) {
+		group := w.proposeGroup("level-00", "g1", east("w1"), west("w2"))
+		w.must(w.Forge.Reject(w.Context(), group, bob, "no"))
+		w.push(east("").Tier, "w1")
+		list := w.list()
+		order(list)
+		for _, p := range list {
+			if p.Rejected {
+				w.must(w.Forge.Reopen(w.Context(), p))
+			}
+		}
+		for _, m := range []layout.Member{east("w1"), west("w2")} {
+			w.wantOutcome(m.Tier, m.Digest, forge.OutcomeNone, forge.OutcomeSuperseded)
+		}
+	}
+}
+
 func mergedGroup(w *world) {
 	for i, method := range slices.Sorted(maps.Keys(w.MergeMethods)) {
 		members := []layout.Member{memberOn("east-"+string(rune('a'+i)), "w1"), memberOn("west-"+string(rune('a'+i)), "w2")}

@@ -16,6 +16,9 @@ import (
 // can be merged.
 const maxMerging = 20
 
+// takenBack is why a rejected pull request that is not opened again counts no more.
+const takenBack = "a person took the rejection back"
+
 // observation is a proposal as it is now.
 type observation struct {
 	forge.Branch
@@ -167,12 +170,18 @@ func (f *Forge) Reject(ctx context.Context, p forge.Proposal, by git.Person, rea
 
 // Reopen opens a rejected pull request again. Where the branch has another content by now, or
 // another pull request is open, it is marked as superseded instead: the server would reopen it all
-// the same, and the engine opens a new one.
+// the same, and the engine opens a new one. So is one of another branch, as that of a group which
+// the tier was rejected with, unless it was opened again already.
 func (f *Forge) Reopen(ctx context.Context, p forge.Proposal) error {
 	s, err := f.observe(ctx, p)
 	switch {
-	case err == nil && !s.rejected(p) && s.at.State == Open && s.Digest == p.Digest:
+	case s.at.Branch != "" && s.at.Branch != p.Branch:
+		if s.at.State == Closed && !forge.ReadDescription(s.at.Body).Superseded {
+			return f.supersede(ctx, s.at, takenBack)
+		}
 		return nil
+	case err == nil && !s.rejected(p) && s.at.State != Merged && s.Digest == p.Digest:
+		return nil // it is open, or was superseded
 	case err == nil && (!s.rejected(p) || s.Head != p.Head):
 		err = forge.ErrGone
 	}
@@ -184,7 +193,7 @@ func (f *Forge) Reopen(ctx context.Context, p forge.Proposal) error {
 		return err
 	}
 	if _, other := rows[p.Branch]; other || s.at.Head != s.Head {
-		return f.supersede(ctx, s.at, "a person took the rejection back")
+		return f.supersede(ctx, s.at, takenBack)
 	}
 	state, body := Open, forge.Unmark(s.at.Body)
 	_, err = f.edit(ctx, s.at.Number, Edit{Body: &body, State: &state})
