@@ -295,11 +295,13 @@ func TestWhatAPartOfASeedHeldStaysWhileThatPartIsNotRead(t *testing.T) {
 	}
 }
 
-// One Template of proposals that is slow must not take the time of all seeds.
+// One Template of proposals that uses up its budget must not take the time of all seeds. This one renders too much, which
+// needs few steps.
 func TestATemplateOfProposalsThatFailsIsNotRenderedForEveryTier(t *testing.T) {
 	e := newEstate(t, map[string][]string{"a": {"site-a"}})
 	furrow := e.engine(rival{})
-	e.control.put("main", "slow", map[string]string{"templates/p.yaml": document("Template", "proposal", `spec: {type: Proposal, text: "{{ range 100000000 }}{{ end }}"}`)})
+	wasteful := fmt.Sprintf("{{ range 100000000 }}%s{{ end }}", strings.Repeat("x", 10_000))
+	e.control.put("main", "waste", map[string]string{"templates/p.yaml": document("Template", "proposal", fmt.Sprintf(`spec: {type: Proposal, text: %q}`, wasteful))})
 	const count = 30
 	all := seeds{}
 	for i := range count {
