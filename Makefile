@@ -11,8 +11,9 @@ BUILD    := -trimpath -buildvcs=false
 CC_FOUND  = $(shell command -v $(firstword $(shell $(GO) env CC)))
 RACE     := $(if $(and $(filter 1,$(shell $(GO) env CGO_ENABLED)),$(CC_FOUND)),-race)
 RACING   := $(if $(RACE),$(GO),$(PLAIN))
-# The packages whose code or tests have goroutines, and those whose tests run on real servers.
-CONCURRENT := ./controllers/... ./internal/cli ./internal/controlplane ./internal/engine ./internal/forge/... ./internal/git/... ./internal/simulator ./internal/probe/... ./internal/render/... ./internal/standalone
+# The packages whose code or tests have goroutines, and those whose tests run on real servers. Of the commands few do: those
+# that watch, run and read (test).
+CONCURRENT := ./controllers/... ./internal/controlplane ./internal/engine ./internal/forge/... ./internal/git/... ./internal/simulator ./internal/probe/... ./internal/render/... ./internal/standalone
 ON_SERVERS := ./internal/forge/gitea ./internal/probe/discover ./internal/probe/flux ./test/install ./test/kubectl ./test/law ./test/scale ./test/e2e
 HARNESS    := ./test/servers ./test/servers/store
 # A file that is there when the tests of the harness have passed as it is now.
@@ -92,7 +93,8 @@ servers: ## build the real servers that tests run on, where they are missing
 test: build ## run the tests that need nothing but Go, git and make
 	$(call tests,\
 		$(call gotest,$(PLAIN) test $(BUILD) -json -short -p 4 -timeout $(PACKAGE_TIMEOUT) $(SEQUENTIAL))\
-		$(call gotest,$(RACING) test $(BUILD) $(RACE) -json -short -p 4 -timeout $(PACKAGE_TIMEOUT) $(CONCURRENT)))
+		$(call gotest,$(RACING) test $(BUILD) $(RACE) -json -short -p 4 -timeout $(PACKAGE_TIMEOUT) $(CONCURRENT))\
+		$(call gotest,$(RACING) test $(BUILD) $(RACE) -json -short -timeout $(PACKAGE_TIMEOUT) ./internal/cli -run "Watch|Run|Reading"))
 	@echo "Not covered: real servers (make test-servers), and what is long (make soak)."
 
 # Results of tests on servers are not reused: go does not see all that they depend on. The tests of what starts and builds
