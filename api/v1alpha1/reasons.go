@@ -139,6 +139,9 @@ const (
 
 	ReasonWaitingForTier         Reason = "WaitingForTier"
 	ReasonWaitingForRemoval      Reason = "WaitingForRemoval"
+	ReasonWaitingForMove         Reason = "WaitingForMove"
+	ReasonMovePending            Reason = "MovePending"
+	ReasonMoveUnprotected        Reason = "MoveUnprotected"
 	ReasonNeededBySeed           Reason = "NeededBySeed"
 	ReasonProposing              Reason = "Proposing"
 	ReasonRolloutPaused          Reason = "RolloutPaused"
@@ -345,7 +348,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonMissingDependency, "No seed has something that an object needs. A warning for a Namespace or a CustomResourceDefinition; an error with `--strict`, for an annotation, and while a seed that may have it is broken or removed.", "Add it, list it in `spec.provides` of the Cluster, or correct the annotation."},
 		{ReasonDependencyLeaving, "An object that stays needs something that would be removed: a Namespace, a CustomResourceDefinition, a creator, or what an annotation names.", "Keep it, or remove both."},
 		{ReasonDependencyCycle, "Dependencies form a cycle; the message lists every edge with its rule.", "Remove one of the edges: an annotation, or a rule with `spec.disabledRules`."},
-		{ReasonTierPinned, "A new dependency contradicts the tier of a planted object; moving it would delete it.", "Undo the change, or remove the object and add it in two steps."},
+		{ReasonTierPinned, "A new dependency contradicts the tier of a planted object that cannot move: it is encrypted without the annotation `kustomize.toolkit.fluxcd.io/prune: disabled`, or the document of its cluster cannot be used.", "Undo the change; release the annotation first, or correct the document."},
 		{ReasonUnknownRule, "`spec.disabledRules` has a name that is not a dependency rule.", "Use one of those in the message."},
 		{ReasonBrokenSeed, "The seed depends on another one that cannot be planned.", "Correct that seed first."},
 		{ReasonObjectConflict, "Two seeds want the same object on one cluster; both are held.", "Keep it in one of them, or place them on different clusters."},
@@ -405,6 +408,9 @@ var ReasonTopics = []ReasonTopic{
 	{"A tier does not move", "What holds a tier before it is merged.", []ReasonInfo{
 		{ReasonWaitingForTier, "A prerequisite is not Released at its entries of the current plan. Do not merge an open proposal; its [gate](forges.md#the-gate) opens again by itself.", "[Find out why it waits](tasks.md#find-out-why-a-tier-waits)."},
 		{ReasonWaitingForRemoval, "Another tier must leave first.", "Review the proposals that remove it."},
+		{ReasonWaitingForMove, "Objects of a prerequisite's cluster [move to other tiers](concepts.md#when-an-object-has-to-move) first; what it waits for comes with the third release of the move.", "Review the proposals of the move."},
+		{ReasonMovePending, "An object has left the tier for another one, and the reconciler has not applied yet, here, the annotation by which it is not deleted.", "Nothing; it goes on by itself once that is applied."},
+		{ReasonMoveUnprotected, "An object has moved to another tier, and the base branch has it in its former one without the annotation by which it is not deleted, as after a revert.", "Add the annotation in that file, or revert what brought the object back."},
 		{ReasonNeededBySeed, "Another seed still needs the tier that is to leave.", "Remove what needs it, or wait until it has left."},
 		{ReasonProposing, "The tier is about to be proposed.", "Nothing."},
 		{ReasonRolloutPaused, "A person paused the rollout: nothing is proposed or updated. Do not merge an open proposal.", "`furrow rollout resume`."},

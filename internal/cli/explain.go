@@ -84,6 +84,8 @@ type explanation struct {
 	Needed   []objectWait `json:"dependents,omitempty"`
 	// Chains has one for each cluster.
 	Chains []objectChain `json:"chains,omitempty"`
+	// Moves say how the object moves to another tier.
+	Moves []string `json:"moves,omitempty"`
 
 	plan *plan.Plan
 	// plans are those of all seeds.
@@ -174,6 +176,7 @@ func (e *explanation) describe(inForce *plan.Plan) {
 			}
 		}
 	}
+	e.Moves = movesOf(p, clustersOf(p), func(m plan.Move) bool { return m.Object.String() == id })
 	e.tiers(inForce)
 	if len(e.Clusters) == 0 {
 		return // nothing waits for an object that only leaves, nor does it
@@ -356,6 +359,7 @@ func explanationTable(w io.Writer, e *explanation, whole bool) {
 		differs = append(differs, fmt.Sprintf("on %s, from %s", contentOn(plan.ContentOn{Clusters: c.Clusters, Variants: c.Variants}, all), c.From))
 	}
 	part(w, "Differs by cluster", differs)
+	part(w, "Moves", e.Moves)
 	if len(e.Waits) == 0 && len(e.Clusters) > 0 {
 		part(w, "Waits for", []string{"nothing"})
 	}

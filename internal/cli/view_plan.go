@@ -78,6 +78,8 @@ type tierChange struct {
 	// Contents and Reconciler say what of the tier changes.
 	Contents   bool `json:"contents,omitempty"`
 	Reconciler bool `json:"reconciler,omitempty"`
+
+	next *plan.Plan
 }
 
 // planDiffOf compares the plan in force with the next one. Either may be missing: a seed that is
@@ -100,7 +102,7 @@ func planDiffOf(p *engine.Preview) *planDiff {
 		v.Changes = append(v.Changes, tierChange{
 			Fields:  fields,
 			Cluster: c.Cluster, Ordinal: c.Ordinal, Change: string(c.Difference), Added: idStrings(c.Added), Removed: idStrings(c.Removed), Changed: idStrings(c.Changed),
-			Contents: c.Contents, Reconciler: c.Reconciler,
+			Contents: c.Contents, Reconciler: c.Reconciler, next: p.Next,
 		})
 	}
 	return v
@@ -153,6 +155,7 @@ func (v *planDiff) table(w io.Writer, whole bool) {
 			}
 		}
 	}
+	part(w, "Moves", movesOf(v.preview.Next, clustersOf(v.preview.Next), func(plan.Move) bool { return true }))
 }
 
 // text returns what changes about a tier, without its cluster: a sign, a line, and one for each
@@ -177,8 +180,8 @@ func (c *tierChange) text() string {
 	}{{"+", c.Added}, {"~", c.Changed}, {"-", c.Removed}} {
 		for _, id := range objects.ids {
 			out += "\n    " + objects.sign + " " + id
-			if parsed, err := manifest.ParseID(id); err == nil && objects.sign == "-" && change.Destroys(parsed.GroupKind()) != "" {
-				out += " (destroys " + change.Destroys(parsed.GroupKind()) + ")"
+			if objects.sign == "-" {
+				out += c.goes(id)
 			}
 			for _, f := range c.Fields[id] {
 				out += "\n        " + f.text()
@@ -186,6 +189,21 @@ func (c *tierChange) text() string {
 		}
 	}
 	return out
+}
+
+// goes says what becomes of an object that the tier loses.
+func (c *tierChange) goes(id string) string {
+	parsed, err := manifest.ParseID(id)
+	if err != nil {
+		return ""
+	}
+	if to, left := c.next.Left(&plan.Tier{Cluster: c.Cluster, Ordinal: c.Ordinal}, parsed); left {
+		return " (moves to " + layout.NameOnCluster(to) + ")"
+	}
+	if what := change.Destroys(parsed.GroupKind()); what != "" {
+		return " (destroys " + what + ")"
+	}
+	return ""
 }
 
 // showDiffs shows what becomes of plans, with what keeps seeds from being planned; where whole also

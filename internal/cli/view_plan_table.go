@@ -41,7 +41,22 @@ func planTable(w io.Writer, p *plan.Plan, whole bool) {
 	v.warnings(w)
 	v.tiers(w)
 	part(w, "Differs by cluster", v.differing())
+	part(w, "Moves", movesOf(p, v.clusters, func(plan.Move) bool { return true }))
 	fmt.Fprintln(w)
+}
+
+// movesOf lists objects of a plan that move to other tiers.
+func movesOf(p *plan.Plan, all []string, counts func(plan.Move) bool) []string {
+	if p == nil {
+		return nil
+	}
+	var out []string
+	for i := range p.Moves {
+		if m := &p.Moves[i]; counts(*m) {
+			out = append(out, fmt.Sprintf("- on %s: %s", runsOf(m.Clusters, all), m))
+		}
+	}
+	return out
 }
 
 // planView is a plan with what its table looks up again and again.

@@ -289,6 +289,23 @@ func reportRollout(r *release.RolloutStatus) *state.Rollout {
 	return out
 }
 
+// withMoves adds to the message of a tier that objects move to or from it, unless that is over.
+func withMoves(message string, p *plan.Plan, t *plan.Tier, is release.State) string {
+	var moves []string
+	for _, m := range p.MovesOn(t) {
+		if m.Stage != plan.StageUnprotect || m.To == t.Ordinal && !is.Done() {
+			moves = append(moves, m.Summary())
+		}
+	}
+	if len(moves) > 1 {
+		moves[0] += fmt.Sprintf(", and %d more", len(moves)-1)
+	}
+	if len(moves) == 0 {
+		return message
+	}
+	return message + "; " + moves[0]
+}
+
 // reportTier returns the state of a tier as it was decided, corrected by what failed when it was
 // acted upon. A failure that passes by itself changes only the message; any other one holds the
 // tier until a person acts.
@@ -305,6 +322,7 @@ func reportTier(f *pass.Facts, d *pass.Seed, t *plan.Tier, s release.TierStatus,
 			out.Reason, out.Message = manifest.ReasonOf(err), err.Error()
 		}
 	}
+	out.Message = withMoves(out.Message, d.Plan, t, s.State)
 	waits := map[layout.Tier]bool{}
 	for _, w := range s.Waits {
 		waits[w.Tier] = true

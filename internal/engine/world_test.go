@@ -221,6 +221,8 @@ func (w *world) mustBeDue(r forge.Request) {
 		switch {
 		case m.Digest != t.Digest() && t.Orphan == nil:
 			w.t.Errorf("%s was proposed with other entries than the plan has", m.Tier)
+		case p.Held()[t.Cluster]:
+			w.mustBeLive(m.Tier, p, t)
 		case t.Leaving == nil:
 			w.mustRunBefore(m.Tier, refs, p, t, map[layout.Tier]bool{})
 		case w.broken[t.Cluster] && w.readControlPlane():
@@ -247,6 +249,16 @@ func (w *world) mustBeConfirmed(proposed layout.Tier, refs git.Refs, p *plan.Pla
 	}
 	if confirmed != refs[layout.PlanBranch("main", p.Seed)] {
 		w.t.Errorf("%s was proposed although nobody confirmed what goes with it", proposed)
+	}
+}
+
+// mustBeLive asserts that a tier that is held, until objects have moved, has nothing that is new on its
+// cluster; what was never merged waits like all else.
+func (w *world) mustBeLive(proposed layout.Tier, p *plan.Plan, t *plan.Tier) {
+	for _, o := range p.Objects(t) {
+		if _, there := w.simulator.Object(t.Cluster, o.ID); !there {
+			w.t.Errorf("%s was proposed early: %s is new on %s, where objects move", proposed, o.ID, t.Cluster)
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ type Conflict struct {
 func (c *Conflict) Problem() manifest.Problem {
 	p := manifest.Problem{Reason: v1alpha1.ReasonDependencyCycle, Message: c.Error(), Next: "Remove one of these dependencies, or switch its rule off with spec.disabledRules of the Seed."}
 	if c.Pinned {
-		p.Reason, p.Next = v1alpha1.ReasonTierPinned, "Undo the change that added the dependency, or remove the object in one step and add it in another."
+		p.Reason, p.Next = v1alpha1.ReasonTierPinned, "Undo the change that added the dependency. An encrypted object can move once it is released with the annotation kustomize.toolkit.fluxcd.io/prune: disabled; on a cluster whose document cannot be used, nothing moves."
 	}
 	return p
 }
@@ -53,7 +53,7 @@ func (c *Conflict) Problem() manifest.Problem {
 func (c *Conflict) Error() string {
 	var b strings.Builder
 	if c.Pinned {
-		b.WriteString("an object would have to move to another tier, which is not possible without deleting it:")
+		b.WriteString("an object would have to move to another tier, and none of these can:")
 	} else {
 		b.WriteString("the objects wait for each other in a circle:")
 	}

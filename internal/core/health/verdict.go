@@ -228,6 +228,14 @@ func judgeReconciler(r Reconciler, want Want) Verdict {
 	return verdict(Progressing, v1alpha1.ReasonNotReady, "applied, not ready yet%s", because(r))
 }
 
+// Applied reports whether the reconciler has applied what base has, and deleted what base no longer
+// has, healthy or not.
+func Applied(r Reconciler, want Want) bool {
+	v := judgeReconciler(r, want)
+	unhealthy := r.Ready == "False" && r.Reason == reasonUnhealthy && r.ReadyGeneration == r.Generation
+	return v.Phase == Ready || unhealthy && (v.Phase == Failed || v.Phase == Progressing)
+}
+
 func awaiting(v Verdict) Verdict {
 	v.AwaitsRoot = true
 	return v
@@ -248,6 +256,8 @@ func stillReady(r Reconciler, want Want) bool {
 const (
 	// reasonDependency is Flux's reason while a dependency is not ready at the new commit.
 	reasonDependency = "DependencyNotReady"
+	// reasonUnhealthy is Flux's reason where it has applied and pruned, and objects are not healthy.
+	reasonUnhealthy = "HealthCheckFailed"
 	// reasonSucceeded is Flux's reason for a success.
 	reasonSucceeded = "ReconciliationSucceeded"
 )

@@ -202,6 +202,9 @@ func (d *decider) observePrevious() {
 		}
 		p.tiers, p.Err = d.tierFacts(p.Plan, p)
 		p.released = p.Err == nil && p.tiers != nil && release.AllReleased(p.Plan, p.tiers)
+		if p.tiers != nil {
+			p.passed = d.passedMoves(p)
+		}
 		d.basePaths(p)
 	}
 }
@@ -246,17 +249,42 @@ func (d *decider) compute() map[string]*plan.Outcome {
 			key = append(key, name+" is unknown")
 			continue
 		}
-		previous[name] = &plan.Previous{Plan: p.Plan, Others: p.Others, Older: p.Older, Released: p.released, Base: d.basePaths(p)}
-		key = append(key, fmt.Sprint(name, p.Commits, p.Others, p.released, previous[name].Base))
+		previous[name] = &plan.Previous{Plan: p.Plan, Others: p.Others, Older: p.Older, Released: p.released, Base: d.basePaths(p), Passed: p.passed, Blobs: map[layout.Hash][]byte{}}
+		key = append(key, fmt.Sprint(name, p.Commits, p.Others, p.released, p.passed, previous[name].Base))
 	}
-	if k := strings.Join(key, "\n"); d.memo.key != k || d.memo.outcomes == nil {
-		d.memo.key = k
-		d.memo.outcomes = plan.Compute(plan.Input{
-			Catalog: d.catalog(), Owner: d.facts.Self.Owner, Origin: d.facts.Self.Origin, Revision: d.facts.ControlPlane.Revision,
-			Previous: previous, Strict: d.catalog().Strict(d.facts.Strict),
-		})
+	k := strings.Join(key, "\n")
+	if d.memo.key == k && d.memo.outcomes != nil {
+		return d.memo.outcomes
 	}
-	return d.memo.outcomes
+	in := plan.Input{
+		Catalog: d.catalog(), Owner: d.facts.Self.Owner, Origin: d.facts.Self.Origin, Revision: d.facts.ControlPlane.Revision,
+		Previous: previous, Strict: d.catalog().Strict(d.facts.Strict),
+	}
+	outcomes := plan.Compute(in)
+	for d.giveNeeds(previous, outcomes) {
+		outcomes = plan.Compute(in)
+	}
+	if !d.incomplete() {
+		d.memo.key, d.memo.outcomes = k, outcomes
+	}
+	return outcomes
+}
+
+// giveNeeds gives the computation the files that it needed, and reports whether there are any: then
+// plans have to be computed again, unless something has to be asked first.
+func (d *decider) giveNeeds(previous map[string]*plan.Previous, outcomes map[string]*plan.Outcome) bool {
+	given, missing := false, d.missing
+	d.missing = false
+	for _, name := range slices.Sorted(maps.Keys(outcomes)) {
+		for _, need := range outcomes[name].Needs {
+			if data := d.blob(need.Repo, need.Hash); !d.missing {
+				previous[name].Blobs[need.Hash], given = data, true
+			}
+		}
+	}
+	asked := d.missing
+	d.missing = missing || asked
+	return given && !asked
 }
 
 // basePaths returns what base has where the computation needs to know it.
@@ -343,6 +371,10 @@ func (d *decider) chooseRemoval(s *Seed) {
 	default:
 		s.gone = true
 		if last.Removal && len(s.previous.Older) == 0 {
+			return
+		}
+		if !last.Removal && d.finishMoves(s) {
+			s.gone = false
 			return
 		}
 		if !last.Removal {

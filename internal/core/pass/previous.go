@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -34,6 +35,8 @@ type Previous struct {
 	// both unset while something is missing or Err is set.
 	tiers    map[layout.Tier]release.TierFacts
 	released bool
+	// passed are the objects of the plan's moves whose present release is live.
+	passed map[dependency.Vertex]bool
 }
 
 // Previous returns the plans on their branches, by seed. Where repositories have different ones, as

@@ -101,7 +101,7 @@ func (d *tierDecider) gather() (release.TierFacts, error) {
 	case d.tier.Gone():
 		f.LeftBehind = d.leftBehind()
 	default:
-		f.RootNotAsked = true
+		f.RootNotAsked, f.Unprotected = true, d.unprotected()
 	}
 	return f, nil
 }
@@ -358,18 +358,7 @@ func (d *tierDecider) judge() health.Verdict {
 		return health.Verdict{Phase: health.Unknown, Reason: failure.Problem().Reason, Message: failure.Message}
 	}
 	observed := d.reconciler(reconcilerKey(d.tier))
-	want := health.Want{Gone: d.tier.Gone(), At: map[string]health.Match{}, Reconciler: d.cluster(d.tier.Object.Cluster), Creators: d.cluster(d.tier.Cluster)}
-	if want.Gone {
-		want.RootFound = d.hadRoot()
-	} else {
-		file := d.tier.ReconcilerFile()
-		object := d.reconcilerObject(d.tier.Repo, file, d.have[file])
-		want.Rendered, want.Spec, want.Edited = object.rendered, object.spec, d.amended(object)
-	}
-	want.At[observed.Revision] = d.match(observed.Revision)
-	if observed.AttemptedRevision != observed.Revision {
-		want.At[observed.AttemptedRevision] = d.match(observed.AttemptedRevision)
-	}
+	want := d.want(observed, true)
 	var creators []health.Creator
 	for _, key := range d.creatorKeys(d.tier) {
 		creators = append(creators, d.creator(key))
@@ -382,6 +371,26 @@ func (d *tierDecider) judge() health.Verdict {
 		}
 	}
 	return v
+}
+
+// want returns what base has of a tier: the plan's entries, maybe amended, or something else.
+func (d *tierDecider) want(observed health.Reconciler, entries bool) health.Want {
+	want := health.Want{Gone: d.tier.Gone(), At: map[string]health.Match{}, Reconciler: d.cluster(d.tier.Object.Cluster), Creators: d.cluster(d.tier.Cluster)}
+	if want.Gone {
+		want.RootFound = d.hadRoot()
+	} else {
+		file := d.tier.ReconcilerFile()
+		object := d.reconcilerObject(d.tier.Repo, file, d.have[file])
+		want.Rendered, want.Spec = object.rendered, object.spec
+		if entries {
+			want.Edited = d.amended(object)
+		}
+	}
+	want.At[observed.Revision] = d.match(observed.Revision)
+	if observed.AttemptedRevision != observed.Revision {
+		want.At[observed.AttemptedRevision] = d.match(observed.AttemptedRevision)
+	}
+	return want
 }
 
 // clusterGone reports whether a cluster which the plan creates has no creator any more,

@@ -42,6 +42,8 @@ type tierVertices struct {
 	vertices []int32
 	was      *Tier
 	of       *Plan
+	// held reports whether the tier has what is planted, because objects move on its cluster.
+	held bool
 }
 
 // assemble makes a seed's plan. Its reconciler objects, which cost the most, are rendered only
@@ -50,6 +52,9 @@ type tierVertices struct {
 // comes out equal in spite of that, the one before stays, so a change of a comment or of a
 // file's position makes no new plan for people to review.
 func (c *computation) assemble(s *seedState) (*Outcome, error) {
+	if len(s.needs) > 0 {
+		return &Outcome{Plan: s.previous.Plan, Broken: s.broken, Needs: s.needs}, nil
+	}
 	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, ids: map[string]string{}, tierFiles: map[string]*tierFiles{}, numbers: map[*placement.Content]uint32{}}
 	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Version: Current, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Path, Generation: 1, Variants: s.variants, Plugins: s.seed.Plugins}
 	if s.previous != nil && s.previous.Plan != nil {
@@ -61,8 +66,11 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	}
 	for _, tv := range a.tierVertices() {
 		add := a.addTier
-		if tv.was != nil {
+		switch {
+		case tv.was != nil:
 			add = a.keepTier
+		case tv.held:
+			add = a.addHeld
 		}
 		if err := add(tv); err != nil {
 			return nil, err
@@ -75,6 +83,7 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 		return nil, err
 	}
 	a.plan.Rollout = a.rollout()
+	a.addMoves()
 	a.addPlacements()
 	a.addDependencies()
 	a.plan.Warnings = a.allWarnings()
@@ -107,15 +116,15 @@ func (a *assembly) tierVertices() []tierVertices {
 	first, end := a.graph.Of(a.seed.Name)
 	for i := first; i < end; i++ {
 		cluster := a.graph.Cluster(i)
-		if a.broken[cluster] != "" {
+		if a.broken[cluster] != "" || a.absent(i) {
 			continue
 		}
-		key := Reference{Cluster: cluster, Ordinal: a.tiering.Ordinal[i]}
+		key := Reference{Cluster: cluster, Ordinal: a.ordinalOf(i)}
 		at, ok := index[key]
 		if !ok {
 			at = len(tiers)
 			index[key] = at
-			tiers = append(tiers, tierVertices{cluster: cluster, ordinal: key.Ordinal})
+			tiers = append(tiers, tierVertices{cluster: cluster, ordinal: key.Ordinal, held: a.isHeld(cluster, key.Ordinal)})
 		}
 		tiers[at].vertices = append(tiers[at].vertices, i)
 	}
@@ -151,19 +160,31 @@ func (a *assembly) keepTier(tv tierVertices) error {
 // addPlacements says where everything goes; of clusters that stay as they were, what
 // the last plan said.
 func (a *assembly) addPlacements() {
-	for _, p := range a.placements {
-		a.plan.Placements = append(a.plan.Placements, Placement(p))
-	}
-	if len(a.broken) == 0 {
+	if len(a.broken)+len(a.moving) == 0 {
+		for _, p := range a.placements {
+			a.plan.Placements = append(a.plan.Placements, Placement(p))
+		}
 		return
 	}
+	for _, p := range a.placements {
+		p.Clusters = slices.DeleteFunc(slices.Clone(p.Clusters), a.staysOn)
+		if len(p.Clusters) > 0 {
+			a.plan.Placements = append(a.plan.Placements, Placement(p))
+		}
+	}
 	for _, p := range a.previous.Plan.Placements {
-		p.Clusters = slices.DeleteFunc(slices.Clone(p.Clusters), func(name string) bool { return a.broken[name] == "" })
+		p.Clusters = slices.DeleteFunc(slices.Clone(p.Clusters), func(name string) bool { return !a.staysOn(name) })
 		if len(p.Clusters) > 0 {
 			a.plan.Placements = append(a.plan.Placements, p)
 		}
 	}
 	slices.SortStableFunc(a.plan.Placements, func(x, y Placement) int { return x.Object.Compare(y.Object) })
+}
+
+// staysOn reports whether the seed stays on a cluster as it was last planned there, but for moves.
+func (a *assembly) staysOn(cluster string) bool {
+	_, moves := a.moving[cluster]
+	return moves || a.broken[cluster] != ""
 }
 
 // addTier adds a tier with its objects, and notes what its reconciler object is rendered from. The
@@ -210,21 +231,30 @@ func kubeConfigOf(cl catalog.Cluster) KubeConfig {
 // has only what leaves, and stays where it was.
 func (a *assembly) newTier(tv tierVertices) (Tier, error) {
 	t := Tier{Cluster: tv.cluster, Ordinal: tv.ordinal, Level: a.tiering.Level[tv.vertices[0]]}
-	cl, known := a.inventory.Clusters[tv.cluster]
-	if !known {
+	if _, known := a.inventory.Clusters[tv.cluster]; !known {
 		was := a.planted[a.graph.Vertex(tv.vertices[0])].tier
 		t.Reconciler, t.Repo, t.Entries, t.Object = was.Reconciler, was.Repo, was.Entries, was.Object
 		return t, nil
 	}
+	level := t.Level
+	t = a.tierOn(tv.cluster, tv.ordinal)
+	t.Level = level
+	return t, a.checkNotMoved(tv, t)
+}
+
+// tierOn names the paths of a tier on a cluster that is known.
+func (a *assembly) tierOn(cluster string, ordinal int) Tier {
+	cl := a.inventory.Clusters[cluster]
+	t := Tier{Cluster: cluster, Ordinal: ordinal}
 	repo := a.in.Catalog.Repos[cl.Repo].Spec
-	name := layout.Tier{Seed: a.seed.Name, Cluster: tv.cluster, Ordinal: tv.ordinal}
+	name := layout.Tier{Seed: a.seed.Name, Cluster: cluster, Ordinal: ordinal}
 	t.Reconciler, t.Repo = string(v1alpha1.ReconcilerFlux), cl.Repo
 	t.Entries = []Entry{
 		{Path: name.Dir(repo.Path), Mode: ModeTree},
 		{Path: name.ReconcilerFile(repo.Path, a.inventory.Clusters[cl.ReconciledOn()].RootPath, cl.Hub != ""), Mode: ModeFile},
 	}
 	t.Object = ReconcilerObject{Cluster: cl.ReconciledOn(), Namespace: reconcilerNamespace(cl), Name: name.ReconcilerName()}
-	return t, a.checkNotMoved(tv, t)
+	return t
 }
 
 // checkNotMoved refuses to move planted tiers to another repository, path or reconciler object: the
@@ -238,7 +268,10 @@ func (a *assembly) checkNotMoved(tv tierVertices, t Tier) error {
 		if !planted {
 			continue
 		}
-		w := was.tier
+		w, t := was.tier, t
+		if w.Ordinal != t.Ordinal { // it moves
+			t = a.tierOn(tv.cluster, w.Ordinal)
+		}
 		if w.Repo != t.Repo || !slices.Equal(w.Paths(), t.Paths()) || w.Object.Cluster != t.Object.Cluster || w.Object.Namespace != t.Object.Namespace {
 			p := manifest.OfSeed(v1alpha1.ReasonClusterMoved, a.seed.Name, fmt.Sprintf("cluster %q has changed how it is reached (was %s in %s, reconciled on %s/%s); moving what is planted there would delete it",
 				t.Cluster, w.ReconcilerFile(), w.Repo, w.Object.Cluster, w.Object.Namespace), "Undo the change, or remove the seed from the cluster first.")
@@ -275,8 +308,12 @@ func (a *assembly) filesOf(tv tierVertices) (*tierFiles, error) {
 }
 
 // contentsKey has the number of the content of each object of a tier: tiers with the same ones are
-// equal. It is false of a tier with an object that leaves, whose content is that of its own cluster.
+// equal. It is false of a tier with an object that leaves, or that is held while others move: its
+// content is that of its own cluster.
 func (a *assembly) contentsKey(tv tierVertices) (key []byte, shared bool) {
+	if _, moves := a.moving[tv.cluster]; moves {
+		return nil, false
+	}
 	key = make([]byte, 0, 4*len(tv.vertices))
 	for _, i := range tv.vertices {
 		content := a.contents.On(a.graph.Object(i), tv.cluster)
@@ -320,6 +357,10 @@ func (a *assembly) newTierFiles(tv tierVertices) (*tierFiles, error) {
 
 // file returns the content of one object: of the seed, or as it was planted.
 func (a *assembly) file(v dependency.Vertex, o *Object) (File, error) {
+	if _, moves := a.moving[v.Cluster]; moves {
+		o.From, o.Leaving = a.planted[v].object.From, a.leaves[v]
+		return a.plantedFile(v), nil
+	}
 	if content := a.contents.On(v.Object, v.Cluster); content != nil && !a.leaves[v] {
 		source := content.Object
 		o.From = source.Source.String()
@@ -334,9 +375,8 @@ func (a *assembly) file(v dependency.Vertex, o *Object) (File, error) {
 		}
 		return file, nil
 	}
-	was := a.planted[v]
-	o.From, o.Leaving = was.object.From, true
-	return File{Hash: was.object.Hash}, nil
+	o.From, o.Leaving = a.planted[v].object.From, true
+	return File{Hash: a.unprotectedHash(v)}, nil
 }
 
 // put adds a file or directory to the plan's tree. Two tiers may not claim one path, as when a
@@ -385,11 +425,12 @@ func (a *assembly) prerequisites(tv tierVertices) []Prerequisite {
 	first, end := a.graph.Of(a.seed.Name)
 	for _, i := range tv.vertices {
 		for _, e := range a.graph.Waits(i) {
-			if first <= e.To && e.To < end && a.tiering.Ordinal[e.To] == tv.ordinal && a.graph.Cluster(e.To) == tv.cluster {
+			own := first <= e.To && e.To < end && a.graph.Cluster(e.To) == tv.cluster
+			if own && (a.ordinalOf(e.To) == tv.ordinal || a.absent(e.To)) {
 				continue
 			}
 			to := a.graph.Vertex(e.To)
-			key := target{to.Seed, to.Cluster, a.tiering.Ordinal[e.To]}
+			key := target{to.Seed, to.Cluster, a.ordinalOf(e.To)}
 			p, seen := found[key]
 			if seen {
 				more[key]++
@@ -458,10 +499,14 @@ func (a *assembly) addDependencies() {
 		}
 	}
 	for _, e := range a.graph.EdgesOf(a.seed.Name) {
-		add(a.graph.Vertex(e.From), a.graph.Vertex(e.To), dependencyOf(*a.graph.Reason(e)))
+		from, to := a.graph.Vertex(e.From), a.graph.Vertex(e.To)
+		if a.moving[from.Cluster].keeps() || a.absent(e.From) || to.Seed == a.seed.Name && to.Cluster == from.Cluster && a.absent(e.To) {
+			continue
+		}
+		add(from, to, dependencyOf(*a.graph.Reason(e)))
 	}
 	for _, e := range a.previous.kept() {
-		if a.broken[e.From.Cluster] != "" || a.dropping[a.seed.Name] && a.leaves[e.From] {
+		if a.broken[e.From.Cluster] != "" || a.moving[e.From.Cluster].keeps() || a.dropping[a.seed.Name] && a.leaves[e.From] {
 			add(e.From, e.To, dependencyOf(e.Reason))
 		}
 	}

@@ -47,6 +47,9 @@ type Outcome struct {
 	// that this one wants there, or has and cannot be planned, by those seeds: as when a
 	// seed was renamed.
 	Inherits map[string][]dependency.Vertex
+	// Needs are files of the plan in force that must be known first, as Previous.Blobs; the outcome
+	// counts for nothing then.
+	Needs []Need
 }
 
 // computation is one call of Compute. Seeds fail one by one until the rest can be planned; a seed
@@ -67,6 +70,8 @@ type computation struct {
 	ready    map[int32][]string
 	beside   map[int32][]manifest.ID
 	warnings map[string][]dependency.Finding
+	// holds reports whether objects of any seed are held while some move.
+	holds bool
 	// inherits has what a seed gets from another one that is on its way out, by the seed that gets
 	// it, and the one that it comes from.
 	inherits map[string]map[string][]dependency.Vertex
@@ -99,6 +104,14 @@ type seedState struct {
 	held     []dependency.Vertex
 	broken   map[string]string
 	warnings []Warning
+	// before are the moves of the plan in force.
+	before map[dependency.Vertex]Move
+	// moves are the objects that go to other tiers, and moving the clusters on which they do so.
+	moves  map[dependency.Vertex]Move
+	moving map[string]moving
+	// annotated are the objects that get the annotation now, and needs are what is missing for that.
+	annotated map[dependency.Vertex]File
+	needs     []Need
 }
 
 // Compute plans all seeds of a catalog. The result has an Outcome for each of its seeds.
@@ -153,7 +166,7 @@ func (c *computation) collect() {
 		previous := c.in.Previous[seed.Name]
 		c.dropping[seed.Name] = previous.drops()
 		pace, paceErr := c.in.Catalog.PaceOf(seed)
-		c.seeds[seed.Name] = &seedState{seed: seed, pace: pace, leaves: map[dependency.Vertex]bool{}, broken: map[string]string{}, previous: previous, planted: previous.vertices(), files: map[*placement.Content]File{}}
+		c.seeds[seed.Name] = &seedState{seed: seed, pace: pace, leaves: map[dependency.Vertex]bool{}, broken: map[string]string{}, previous: previous, planted: previous.vertices(), before: previous.moves(), files: map[*placement.Content]File{}}
 		switch {
 		case seed.Err != nil:
 			c.fail(seed.Name, seed.Err)
@@ -294,17 +307,17 @@ func plainSecret(o manifest.Object) *manifest.Problem {
 	return p
 }
 
-// annotationPrune is Flux's: with value disabled the object is never pruned.
-const annotationPrune = "kustomize.toolkit.fluxcd.io/prune"
+// Protection is the annotation of Flux by which an object is never pruned, if its value is disabled.
+const Protection = "kustomize.toolkit.fluxcd.io/prune"
 
 // protect keeps the reconciler from ever deleting the object.
 func (s *seedState) protect(id manifest.ID) {
 	for _, content := range s.contents.Of(id) {
 		switch o := content.Object; {
 		case o.Encrypted():
-			s.warnings = append(s.warnings, Warning{Reason: v1alpha1.ReasonPruneNotDisabled, Object: o.Title(), Message: "it is encrypted, so it cannot be marked as not to be pruned; add annotation " + annotationPrune + ": disabled yourself"})
-		case o.Annotation(annotationPrune) != "disabled":
-			marked := o.WithAnnotation(annotationPrune, "disabled")
+			s.warnings = append(s.warnings, Warning{Reason: v1alpha1.ReasonPruneNotDisabled, Object: o.Title(), Message: "it is encrypted, so it cannot be marked as not to be pruned; add annotation " + Protection + ": disabled yourself"})
+		case o.Annotation(Protection) != "disabled":
+			marked := o.WithAnnotation(Protection, "disabled")
 			content.Object = &marked
 		}
 	}
@@ -391,11 +404,14 @@ func (c *computation) order() {
 		before := len(c.failed)
 		c.judge(result)
 		if len(c.failed) == before {
-			tiering, conflict := result.Graph.Tiers(c.pins(alive))
+			tiering, given, conflict := c.tiers(result.Graph, c.pins(alive))
 			if conflict == nil {
 				c.graph, c.tiering = tiering.Graph, tiering
 				c.findReady()
-				return
+				if c.stageMoves(given); len(c.failed) == before {
+					return
+				}
+				continue
 			}
 			for _, name := range conflict.Seeds {
 				p := conflict.Problem()

@@ -173,7 +173,7 @@ func (c *computation) startDropping(outcomes map[string]*Outcome) bool {
 	started := false
 	for _, s := range c.alive() {
 		name := s.seed.Name
-		if len(s.leaving) > 0 && !c.dropping[name] && s.previous.Released && outcomes[name].Kept {
+		if len(s.leaving) > 0 && !c.dropping[name] && s.previous.Released && outcomes[name].Kept && !s.protects() {
 			c.dropping[name], started = true, true
 		}
 	}

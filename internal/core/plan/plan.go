@@ -9,7 +9,7 @@
 //	share        what several seeds want on one cluster
 //	findHeirs    renamed seeds
 //	findLeaving  what is planted and no longer wanted
-//	order        the graph, and tiers from it, without the seeds that cannot be ordered
+//	order        the graph, and tiers from it, without the seeds that cannot be ordered; moves
 //	outcomes     tiers, files and the inputs digest of each seed
 //
 // It is a pure function: the same input gives the same bytes, in whatever order documents and seeds
@@ -18,7 +18,8 @@
 // Invariants of a plan:
 //   - Every prerequisite is a tier of a plan.
 //   - Tiers are in order of cluster and ordinal.
-//   - An object keeps the tier that it has in the plan being replaced.
+//   - An object keeps the tier that it has in the plan being replaced, or moves in three releases: see
+//     move.go.
 //   - What left the seed stays in its tier until everything else is released.
 //
 // A Plan is read-only once it is made: WithTiers and Remove return others.
@@ -79,6 +80,8 @@ type Plan struct {
 	Rollout  *Rollout   `yaml:"rollout,omitempty" json:"Rollout,omitempty"`
 	Tiers    []Tier     `yaml:"tiers"`
 	Contents []Contents `yaml:"contents,omitempty"`
+	// Moves are the objects that go to other tiers.
+	Moves []Move `yaml:"moves,omitempty" json:"Moves,omitempty"`
 	// Variants are the workload clusters that get each variant of the seed; none where all get the
 	// same.
 	Variants []Variant `yaml:"variants,omitempty"`

@@ -22,6 +22,11 @@ type Previous struct {
 	Older map[string]*Plan
 	// Released reports whether every tier is Released at this plan's entries.
 	Released bool
+	// Passed are the objects of the plan's moves whose present release is live: the reconcilers have
+	// applied what the plan has, healthy or not.
+	Passed map[dependency.Vertex]bool
+	// Blobs are contents of the plan's files that a computation needed; see Outcome.Needs.
+	Blobs map[layout.Hash][]byte
 	// Base is what the base branches have at the BasePaths, by repository and path;
 	// what is not there is absent or empty.
 	Base map[string]map[string]layout.Hash
@@ -156,7 +161,7 @@ func Remove(last *Plan, revision string) *Plan {
 	out := *last
 	out.Version, out.Removal, out.Revision, out.Generation = Current, true, revision, last.Generation+1
 	out.Inputs = digestOf([]string{rulesVersion, "removal", last.Seed})
-	out.Contents, out.Variants, out.Plugins, out.Placements, out.Warnings, out.DisabledRules = nil, nil, nil, nil, nil, nil
+	out.Contents, out.Variants, out.Plugins, out.Placements, out.Warnings, out.DisabledRules, out.Moves = nil, nil, nil, nil, nil, nil, nil
 	waiting := last.Waiting()
 	out.Tiers = make([]Tier, len(last.Tiers))
 	for i := range last.Tiers {

@@ -40,6 +40,9 @@ func (a *assembly) addReconciler(t *Tier, tv tierVertices) {
 		Path: "./" + t.Dir(), Source: cl.Source, KubeConfigSecret: cl.KubeConfig.Name, KubeConfigKey: cl.KubeConfigKey(),
 		DependsOn: a.dependsOn(t), Decryption: cl.Decryption,
 	}
+	if a.moving[t.Cluster].stage == StageMove {
+		r.vars.DependsOn = nil // all of it is live already, and goes on moving while something is not healthy
+	}
 	h := a.healthOf(tv, len(t.Creates) > 0)
 	r.vars.Wait, r.vars.HealthChecks, r.vars.HealthCheckExprs = h.wait, h.checks, h.exprs
 	if cl.ReconcilerTemplate != "" { // the one of Furrow does not use these

@@ -43,6 +43,10 @@ func essence(p *Plan) *Plan {
 			e.Contents[i].Objects[j].From = ""
 		}
 	}
+	e.Moves = slices.DeleteFunc(slices.Clone(p.Moves), func(m Move) bool { return !m.holds() })
+	for i := range e.Moves {
+		e.Moves[i].Why = ""
+	}
 	e.Tiers = slices.DeleteFunc(slices.Clone(p.Tiers), func(t Tier) bool { return t.Gone() })
 	for i := range e.Tiers {
 		e.Tiers[i].Level, e.Tiers[i].Leaving = 0, nil

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -35,6 +36,7 @@ import (
 // that <step>/settings asks for:
 //
 //	released: true   # every tier of the plans before is Released
+//	passed: [edge]   # the moves on these clusters are live, those on all if released
 //	merged: true     # the base branch has the plans before; follows from released
 //	strict: true     # Input.Strict
 //	owner: acme/test # Input.Owner
@@ -155,6 +157,7 @@ func stepOf(name string) string {
 // settings is a step's file of that name.
 type settings struct {
 	Released bool     `json:"released,omitempty"`
+	Passed   []string `json:"passed,omitempty"`
 	Merged   bool     `json:"merged,omitempty"`
 	Strict   bool     `json:"strict,omitempty"`
 	Owner    string   `json:"owner,omitempty"`
@@ -225,7 +228,7 @@ func (s *story) step(t *testing.T, change fstest.MapFS, set settings) map[string
 	}
 	in := plan.Input{Catalog: load(t, s.tree), Owner: cmp.Or(set.Owner, owner), Revision: revision, Strict: set.Strict, Previous: map[string]*plan.Previous{}}
 	for name, p := range s.plans {
-		in.Previous[name] = s.previous(p, set.Released)
+		in.Previous[name] = s.previous(p, set)
 	}
 	outcomes := plan.Compute(in)
 	checkInputs(t, in, outcomes)
@@ -265,8 +268,18 @@ func checkInputs(t *testing.T, in plan.Input, got map[string]*plan.Outcome) {
 	}
 }
 
-func (s *story) previous(p *plan.Plan, released bool) *plan.Previous {
-	base := files{}
+func (s *story) previous(p *plan.Plan, set settings) *plan.Previous {
+	base, passed, blobs := files{}, map[dependency.Vertex]bool{}, map[layout.Hash][]byte{}
+	for _, m := range p.Moves {
+		for _, cluster := range m.Clusters {
+			if set.Released || slices.Contains(set.Passed, cluster) {
+				passed[dependency.Vertex{Seed: p.Seed, Object: m.Object, Cluster: cluster}] = true
+			}
+		}
+	}
+	for hash, text := range s.blobs {
+		blobs[hash] = []byte(text)
+	}
 	for repo, paths := range (&plan.Previous{Plan: p}).BasePaths() {
 		for _, path := range paths {
 			for _, merged := range s.merged {
@@ -276,7 +289,7 @@ func (s *story) previous(p *plan.Plan, released bool) *plan.Previous {
 			}
 		}
 	}
-	return &plan.Previous{Plan: p, Released: released, Base: base}
+	return &plan.Previous{Plan: p, Released: set.Released, Base: base, Passed: passed, Blobs: blobs}
 }
 
 func (s *story) keep(t *testing.T, name string, o *plan.Outcome) {
@@ -389,6 +402,9 @@ func summary(o *plan.Outcome) string {
 	}
 	for i := range o.Plan.Tiers {
 		summarise(&b, o.Plan, &o.Plan.Tiers[i])
+	}
+	for _, m := range o.Plan.Moves {
+		fmt.Fprintf(&b, "on %s %s\n", strings.Join(m.Clusters, ", "), &m)
 	}
 	for _, w := range o.Plan.Warnings {
 		fmt.Fprintf(&b, "warning: %s: %s\n", w.Object, w.Message)

@@ -123,12 +123,12 @@ func isNamespace(id manifest.ID) bool { return id.GroupKind() == manifest.GroupK
 // allEqual reports whether all seeds contain the same object, but for the annotation by which each
 // protects it.
 func allEqual(key claim, seeds []*seedState) bool {
-	first, err := seeds[0].contents.On(key.object, key.cluster).Object.WithoutAnnotation(annotationPrune).Bytes()
+	first, err := seeds[0].contents.On(key.object, key.cluster).Object.WithoutAnnotation(Protection).Bytes()
 	if err != nil {
 		return false
 	}
 	for _, s := range seeds[1:] {
-		other, err := s.contents.On(key.object, key.cluster).Object.WithoutAnnotation(annotationPrune).Bytes()
+		other, err := s.contents.On(key.object, key.cluster).Object.WithoutAnnotation(Protection).Bytes()
 		if err != nil || !bytes.Equal(first, other) {
 			return false
 		}

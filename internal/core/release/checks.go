@@ -25,6 +25,7 @@ var checks = []func(*decision) (TierStatus, bool){
 	keptWhole,
 	unconfirmed,
 	foreign,
+	unprotected,
 	proposedAsWanted,
 	proposedOtherwise,
 	blocked,
@@ -99,6 +100,18 @@ func foreign(d *decision) (TierStatus, bool) {
 	}
 	why := fmt.Sprintf("%s. Remove it from the base branch, make the seed say the same, or run 'furrow retry %s' to propose what belongs there", d.have.BaseDetail, d.name.Seed)
 	return TierStatus{State: Held, Reason: v1alpha1.ReasonForeignContent, Message: why}.shut(), true
+}
+
+// unprotected: the tier loses an object that has moved to another one, and the reconciler could delete
+// it on the cluster.
+func unprotected(d *decision) (TierStatus, bool) {
+	switch d.have.Unprotected.Reason {
+	case "":
+		return TierStatus{}, false
+	case v1alpha1.ReasonMovePending:
+		return because(Queued, d.have.Unprotected).shut(), true
+	}
+	return because(Held, d.have.Unprotected).shut(), true
 }
 
 // proposed reports whether an open proposal has the present entries.

@@ -18,6 +18,9 @@ type Node struct {
 	// Present reports whether base has something of the tier, or a proposal of it is open.
 	Present       bool
 	Prerequisites []plan.Prerequisite
+	// Held reports whether the tier has what it had, until objects of its cluster have moved to other
+	// tiers, and Live whether all of it is on base already, be it in another tier.
+	Held, Live bool
 }
 
 // Fleet has the tiers of all plans in force.
@@ -25,11 +28,14 @@ type Fleet map[layout.Tier]Node
 
 // Add takes in the tiers of a plan with their facts.
 func (f Fleet) Add(p *plan.Plan, facts map[layout.Tier]TierFacts) {
+	held := p.Held()
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
 		name := p.Name(t)
 		have := facts[name]
-		f[name] = Node{BaseState(t, have), have.Base != BaseNothing || have.Proposal != nil, t.Prerequisites}
+		n := Node{BaseState: BaseState(t, have), Present: have.Base != BaseNothing || have.Proposal != nil, Prerequisites: t.Prerequisites, Held: held[t.Cluster]}
+		n.Live = n.Held && (have.Base != BaseNothing || onlyMoves(p, t))
+		f[name] = n
 	}
 }
 
@@ -133,9 +139,13 @@ func (g *gates) of(name layout.Tier) []Wait {
 	for _, p := range at.Prerequisites {
 		of := prerequisite(name.Seed, p)
 		before, known := g.node(of)
-		if known && before.BaseState == Released {
+		switch {
+		case at.Live: // nothing new comes with it
+		case before.Held && !at.Held:
+			out.add(Wait{of, stateOf(before.BaseState, true), "objects on " + of.Cluster + " move to other tiers first, and " + p.Why, v1alpha1.ReasonWaitingForMove})
+		case known && before.BaseState == Released:
 			out.add(g.of(of)...)
-		} else {
+		default:
 			out.add(Wait{of, stateOf(before.BaseState, known), p.Why, v1alpha1.ReasonWaitingForTier})
 		}
 	}
@@ -161,6 +171,17 @@ func (g *gates) ofLeaving(name layout.Tier) []Wait {
 	}
 	g.holds[name] = out
 	return out
+}
+
+// onlyMoves reports whether a tier has nothing but objects that move to it.
+func onlyMoves(p *plan.Plan, t *plan.Tier) bool {
+	moves := p.MovesOn(t)
+	for _, o := range p.Objects(t) {
+		if !slices.ContainsFunc(moves, func(m plan.Move) bool { return m.Object == o.ID && m.Goes() && m.To == t.Ordinal }) {
+			return false
+		}
+	}
+	return true
 }
 
 // waits has each tier that is waited for once, in the order in which they were found.

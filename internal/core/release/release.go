@@ -154,6 +154,9 @@ type TierFacts struct {
 	// LeftBehind says, of a tier that must go, why the reconciler would leave its objects
 	// behind if it went now, and what to do about it; without a reason if it would not.
 	LeftBehind manifest.Problem
+	// Unprotected says why the reconciler could delete objects that move to other tiers if the tier
+	// got its entries now; without a reason if it would not.
+	Unprotected manifest.Problem `json:"Unprotected,omitzero"`
 }
 
 // Facts is what a pass has gathered about one plan.

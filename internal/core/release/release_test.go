@@ -482,6 +482,66 @@ func (f *fixture) leaving() *fixture {
 	return f
 }
 
+// moving has an object move from the first tier of edge to the second one.
+func (f *fixture) moving(stage plan.Stage) *fixture {
+	f.plan.Moves = []plan.Move{{Object: manifest.ID{Kind: "ConfigMap", Name: "a"}, Clusters: []string{"edge"}, From: 0, To: 1, Stage: stage, File: "a.yaml"}}
+	return f
+}
+
+func TestMoves(t *testing.T) {
+	unprotected := func(reason v1alpha1.Reason) func(*release.TierFacts) {
+		return func(f *release.TierFacts) { f.Unprotected = manifest.Problem{Reason: reason} }
+	}
+	// held is the plan with the tier of mgmt waiting for one of edge, where objects move.
+	held := func(stage plan.Stage) *fixture {
+		f := makePlan().moving(stage)
+		f.tier(edge0).Prerequisites = nil
+		f.tier(mgmt0).Prerequisites = []plan.Prerequisite{{Cluster: "edge", Ordinal: 0, Why: "its CRD"}}
+		return f
+	}
+	tests := map[string]struct {
+		given  *fixture
+		tier   layout.Tier
+		state  release.State
+		reason v1alpha1.Reason
+		gate   v1alpha1.Reason
+	}{
+		"a tier on base waits for nothing while objects move": {
+			makePlan().moving(plan.StageMove).base(edge0, release.BaseEarlier), edge0, release.Queued, v1alpha1.ReasonProposing, "",
+		},
+		"a tier that is not on base waits as ever": {
+			makePlan().moving(plan.StageProtect), edge0, release.Blocked, v1alpha1.ReasonWaitingForTier, "",
+		},
+		"with the third release tiers wait as ever": {
+			makePlan().moving(plan.StageUnprotect).base(edge0, release.BaseEarlier), edge0, release.Blocked, v1alpha1.ReasonWaitingForTier, "",
+		},
+		"a tier of another cluster waits for the move, though its prerequisite is Released": {
+			held(plan.StageMove).merged(edge0, health.Ready), mgmt0, release.Blocked, v1alpha1.ReasonWaitingForMove, "",
+		},
+		"and no longer with the third release": {
+			held(plan.StageUnprotect).merged(edge0, health.Ready), mgmt0, release.Queued, v1alpha1.ReasonProposing, "",
+		},
+		"a tier keeps an object that could be deleted": {
+			makePlan().moving(plan.StageMove).base(edge0, release.BaseEarlier).on(edge0, unprotected(v1alpha1.ReasonMoveUnprotected)), edge0, release.Held, v1alpha1.ReasonMoveUnprotected, "",
+		},
+		"until the annotation is live": {
+			makePlan().moving(plan.StageMove).base(edge0, release.BaseEarlier).on(edge0, unprotected(v1alpha1.ReasonMovePending)), edge0, release.Queued, v1alpha1.ReasonMovePending, "",
+		},
+		"the gate of its proposal is shut meanwhile": {
+			makePlan().moving(plan.StageMove).base(edge0, release.BaseEarlier).proposal(edge0, release.Proposal{}).on(edge0, unprotected(v1alpha1.ReasonMoveUnprotected)), edge0,
+			release.Held, v1alpha1.ReasonMoveUnprotected, v1alpha1.ReasonMoveUnprotected,
+		},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, _ := release.Next(c.given.plan, c.given.facts).Find(c.tier)
+			if got.State != c.state || got.Reason != c.reason || c.gate != "" && got.ShutReason() != c.gate {
+				t.Errorf("got %s (%s), gate %s: %s", got.State, got.Reason, got.ShutReason(), got.Message)
+			}
+		})
+	}
+}
+
 func TestAllReleasedLeavesOutTiersWithOnlyLeavingObjects(t *testing.T) {
 	f := makePlan().merged(mgmt0, health.Ready).merged(edge0, health.Ready).merged(edge1, health.Unknown)
 	if release.AllReleased(f.plan, f.facts.Tiers) {

@@ -250,6 +250,9 @@ func (d *description) changes() {
 		if several {
 			on = " on " + t.Cluster
 		}
+		for _, m := range d.plan.MovesOn(t.Tier) {
+			d.out.Moves = append(d.out.Moves, d.show(m.String())+on)
+		}
 		for _, c := range t.Changes {
 			if c.Destroys != "" && !t.Abandoned {
 				d.out.Destroys = append(d.out.Destroys, fmt.Sprintf("%s%s, and %s", d.show(c.Name()), on, c.Destroys))
@@ -269,7 +272,7 @@ func (d *description) changes() {
 		d.out.Changes[i].Tiers = firstOf(d.out.Changes[i].Tiers, maxNames)
 	}
 	d.out.Changes, d.out.MoreChanges = cutTo(d.out.Changes, maxContents)
-	for _, list := range []*[]string{&d.out.Destroys, &d.out.Leaving, &d.out.Deletes, &d.out.Replaces, &d.out.Differs} {
+	for _, list := range []*[]string{&d.out.Destroys, &d.out.Moves, &d.out.Leaving, &d.out.Deletes, &d.out.Replaces, &d.out.Differs} {
 		*list = firstOf(unique(*list), maxLines)
 	}
 }

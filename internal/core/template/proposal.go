@@ -44,6 +44,8 @@ type Proposal struct {
 	Destroys []string
 	// Differs names the objects that have other content on other clusters, as Markdown.
 	Differs []string
+	// Moves say which objects move to or from its tiers, and how, as Markdown.
+	Moves []string
 	// Leaving are objects that the seed no longer has and that stay for now, as Markdown.
 	Leaving []string
 	// Deletes and Replaces are files at the tier's paths that others put there, and that

@@ -57,6 +57,10 @@ func TestDefaultProposal(t *testing.T) {
 		"an update from which objects leave later": func(p *template.Proposal) {
 			p.Verb, p.Leaving = "Update", []string{template.Code("core/ConfigMap/shop/old")}
 		},
+		"an update with which an object moves to another tier": func(p *template.Proposal) {
+			p.Verb, p.Moves = "Update", []string{template.Code("core/ConfigMap/shop/b moves from tier 01 to tier 02, release 2 of 3: it goes to the other tier, with the annotation")}
+			p.Changes = changes("1 removed", template.Change{What: "removed", Object: "`core/ConfigMap/shop/b`", Count: 1})
+		},
 		"an update over files of others": func(p *template.Proposal) {
 			p.Verb = "Update"
 			p.Deletes, p.Replaces = []string{"`planted/edge/web/tier-01/mine.yaml`"}, []string{"`planted/edge/web/tier-01/configmap.c.yaml`"}

@@ -1,0 +1,477 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/change"
+	"github.com/furrow-dev/furrow/internal/core/dependency"
+	"github.com/furrow-dev/furrow/internal/core/githash"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// An object that has to go to another tier of its cluster goes in three releases. A reconciler
+// deletes what leaves its path, unless the live object says otherwise:
+//
+//	Protect     the object gets the annotation, in the tier that it has
+//	Move        it goes to the other tier, with the annotation
+//	Unprotect   the annotation goes, and with it comes all else that the seed has changed
+//
+// Until the third release the seed's tiers on the cluster have nothing new but that: objects, their
+// contents and the settings of tiers stay as they were last planned. So while both tiers have the
+// object, for however long, they apply the same; and what waits for the new contents waits for the
+// whole move. Each cluster moves by itself, and a stage begins when the one before it is live there.
+//
+// Before the second release is planned, a change of the seed can still end the move. After that it
+// is finished first, because the object may then be in either tier, in both, or in none.
+
+// Stage says which of the three releases of a move a plan has.
+type Stage string
+
+const (
+	// StageProtect adds the annotation by which the object is not pruned.
+	StageProtect Stage = "Protect"
+	// StageMove takes the object from the one tier to the other.
+	StageMove Stage = "Move"
+	// StageUnprotect removes the annotation.
+	StageUnprotect Stage = "Unprotect"
+)
+
+// stages in their order.
+var stages = []Stage{StageProtect, StageMove, StageUnprotect}
+
+// Number returns which of the three releases it is, from 1.
+func (s Stage) Number() int { return slices.Index(stages, s) + 1 }
+
+// Move is an object that goes to another tier, on clusters where all of this is equal.
+type Move struct {
+	Object   manifest.ID `yaml:"object"`
+	Clusters []string    `yaml:"clusters,flow"`
+	// From and To are the ordinals of its tiers. They are the same where the object was to move and
+	// stays after all: then only the annotation goes.
+	From  int   `yaml:"from"`
+	To    int   `yaml:"to"`
+	Stage Stage `yaml:"stage"`
+	// File is the name of its file in the tier that it leaves.
+	File string `yaml:"file"`
+	// Content is the Git blob id that it had before it was annotated.
+	Content layout.Hash `yaml:"content"`
+	// Why says which dependency contradicts the tier that it had.
+	Why string `yaml:"why,omitempty"`
+}
+
+// holds reports whether the seed's tiers on the clusters stay as they were but for the move.
+func (m *Move) holds() bool { return m.Stage != StageUnprotect }
+
+// Goes reports whether the object changes its tier.
+func (m *Move) Goes() bool { return m.From != m.To }
+
+// String says for people what is released of the move.
+func (m *Move) String() string {
+	names := fmt.Sprintf("from %s to %s", layout.NameOnCluster(m.From), layout.NameOnCluster(m.To))
+	text := ""
+	switch {
+	case !m.Goes() && m.holds():
+		return fmt.Sprintf("%s keeps the annotation %s until others have moved", m.Object, Protection)
+	case !m.Goes():
+		return fmt.Sprintf("%s stays in %s after all, and loses the annotation %s", m.Object, layout.NameOnCluster(m.From), Protection)
+	case m.Stage == StageProtect:
+		text = "it is annotated with " + Protection + ": disabled, to let no reconciler delete it on the way"
+	case m.Stage == StageMove:
+		text = "it goes to the other tier, with the annotation"
+	default:
+		text = "the annotation goes, and what else the seed changes comes"
+	}
+	if m.Why != "" {
+		text += ". It gives up its tier because " + m.Why
+	}
+	return fmt.Sprintf("%s moves %s, release %d of %d: %s", m.Object, names, m.Stage.Number(), len(stages), text)
+}
+
+// Summary says in a few words that the object moves.
+func (m *Move) Summary() string {
+	if !m.Goes() {
+		return m.String()
+	}
+	return fmt.Sprintf("%s moves from %s to %s (release %d of %d)", m.Object, layout.NameOnCluster(m.From), layout.NameOnCluster(m.To), m.Stage.Number(), len(stages))
+}
+
+// Left returns the tier to which an object goes that leaves t for it with this plan, or has left it.
+func (p *Plan) Left(t *Tier, object manifest.ID) (to int, left bool) {
+	if p == nil {
+		return 0, false
+	}
+	for _, m := range p.MovesOn(t) {
+		if m.Object == object && m.Goes() && m.From == t.Ordinal && m.Stage != StageProtect {
+			return m.To, true
+		}
+	}
+	return 0, false
+}
+
+// Held returns the clusters on which the seed's tiers have what they had, until objects have moved.
+func (p *Plan) Held() map[string]bool {
+	held := map[string]bool{}
+	for i := range p.Moves {
+		for _, cluster := range p.Moves[i].Clusters {
+			held[cluster] = held[cluster] || p.Moves[i].holds()
+		}
+	}
+	return held
+}
+
+// MovesOn lists the moves that a tier takes part in.
+func (p *Plan) MovesOn(t *Tier) []Move {
+	var out []Move
+	for _, m := range p.Moves {
+		if _, on := slices.BinarySearch(m.Clusters, t.Cluster); on && (m.From == t.Ordinal || m.To == t.Ordinal) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Need is a file that a plan cannot be computed without.
+type Need struct {
+	Repo string
+	Hash layout.Hash
+}
+
+// moves returns those of the plan by the objects that move; none of a seed without a plan.
+func (p *Previous) moves() map[dependency.Vertex]Move {
+	out := map[dependency.Vertex]Move{}
+	if p == nil || p.Plan == nil {
+		return out
+	}
+	for _, m := range p.Plan.Moves {
+		for _, cluster := range m.Clusters {
+			out[dependency.Vertex{Seed: p.Plan.Seed, Object: m.Object, Cluster: cluster}] = m
+		}
+	}
+	return out
+}
+
+// rank says how willingly an object is moved: see dependency.Graph.Unpin. What takes other things
+// with it is moved last. Objects that cannot be annotated, and those on clusters whose documents
+// cannot be used, are not moved at all.
+func (c *computation) rank(v dependency.Vertex) int {
+	s := c.seeds[v.Seed]
+	content := s.contents.On(v.Object, v.Cluster)
+	switch {
+	case s.broken[v.Cluster] != "", content != nil && content.Object.Encrypted() && content.Object.Annotation(Protection) != "disabled":
+		return -1
+	case s.leaves[v]:
+		return 1
+	case change.Destroys(v.Object.GroupKind()) != "":
+		return 2
+	}
+	return 0
+}
+
+// tiers puts the graph into tiers. Where those of the plans in force would wait for each other in a
+// circle, it gives up the fewest pins.
+func (c *computation) tiers(g *dependency.Graph, pins map[dependency.Vertex]int) (dependency.Tiering, []dependency.GivenUp, *dependency.Conflict) {
+	tiering, conflict := g.Tiers(pins)
+	if conflict == nil || !conflict.Pinned {
+		return tiering, nil, conflict
+	}
+	given, conflict := g.Unpin(pins, c.rank)
+	if conflict != nil {
+		return dependency.Tiering{}, nil, conflict
+	}
+	for _, one := range given {
+		delete(pins, g.Vertex(one.Vertex))
+	}
+	tiering, conflict = g.Tiers(pins)
+	return tiering, given, conflict
+}
+
+// stageMoves decides, for every seed and cluster, which release of its moves comes next.
+func (c *computation) stageMoves(given []dependency.GivenUp) {
+	for _, s := range c.alive() {
+		s.moves, s.moving, s.annotated, s.needs = map[dependency.Vertex]Move{}, map[string]moving{}, map[dependency.Vertex]File{}, nil
+		s.finishMoves()
+	}
+	next := map[*seedState]map[string][]dependency.GivenUp{}
+	for _, one := range given {
+		v := c.graph.Vertex(one.Vertex)
+		s := c.seeds[v.Seed]
+		if s.broken[v.Cluster] != "" || s.moving[v.Cluster].frozen {
+			continue
+		}
+		if next[s] == nil {
+			next[s] = map[string][]dependency.GivenUp{}
+		}
+		next[s][v.Cluster] = append(next[s][v.Cluster], one)
+	}
+	for s, clusters := range next {
+		for _, cluster := range sortedKeys(clusters) {
+			if err := c.beginMoves(s, cluster, clusters[cluster]); err != nil {
+				c.fail(s.seed.Name, err)
+			}
+		}
+	}
+	c.holds = false
+	for _, s := range c.alive() {
+		s.endMoves()
+		c.holds = c.holds || len(s.moving) > 0
+	}
+}
+
+// moving is how a cluster on which objects move has the seed's tiers.
+type moving struct {
+	stage Stage
+	// frozen reports whether the second release is planned already, and not live yet.
+	frozen bool
+}
+
+// keeps reports whether objects have the tiers that they had in the plan before.
+func (m moving) keeps() bool { return m.stage == StageProtect || m.frozen }
+
+// finishMoves takes over the moves that nothing can change: those of the second release that is not
+// live yet, and those on clusters whose documents cannot be used.
+func (s *seedState) finishMoves() {
+	before := s.before
+	for v, m := range before {
+		if m.Stage == StageMove && !s.previous.Passed[v] && s.broken[v.Cluster] == "" {
+			s.moving[v.Cluster] = moving{StageMove, true}
+		}
+	}
+	for v, m := range before {
+		if s.broken[v.Cluster] != "" || s.moving[v.Cluster].frozen && m.holds() {
+			s.moves[v] = m
+		}
+	}
+}
+
+// beginMoves moves objects of a cluster: the second release follows only once all of them are
+// protected there. What was protected for a move that is not necessary any more stays so until then.
+func (c *computation) beginMoves(s *seedState, cluster string, given []dependency.GivenUp) error {
+	before, stage := s.before, StageMove
+	protected := func(v dependency.Vertex) bool { return before[v].Stage == StageProtect }
+	for _, one := range given {
+		if v := c.graph.Vertex(one.Vertex); !protected(v) || !s.previous.Passed[v] {
+			stage = StageProtect
+		}
+	}
+	s.moving[cluster] = moving{stage: stage}
+	for v, m := range before {
+		if v.Cluster == cluster && protected(v) {
+			m.To, m.Stage = m.From, stage
+			s.moves[v] = m
+		}
+	}
+	for _, one := range given {
+		v := c.graph.Vertex(one.Vertex)
+		was := s.planted[v]
+		m := Move{Object: v.Object, From: was.tier.Ordinal, To: c.tiering.Ordinal[one.Vertex], Stage: stage, File: was.object.File, Content: before[v].Content}
+		m.Why = whyEdge(c.graph.Object(one.Edge.From), c.graph.Object(one.Edge.To), c.graph.Reason(one.Edge))
+		if !protected(v) {
+			m.Content = was.object.Hash
+			if err := s.protectPlanted(v, was); err != nil {
+				return err
+			}
+		}
+		s.moves[v] = m
+	}
+	return nil
+}
+
+// endMoves notes the third release, as long as it is not live.
+func (s *seedState) endMoves() {
+	for v, m := range s.before {
+		_, moves := s.moving[v.Cluster]
+		if moves || s.broken[v.Cluster] != "" || m.Stage == StageUnprotect && s.previous.Passed[v] {
+			continue
+		}
+		if m.Stage == StageProtect {
+			m.To = m.From
+		}
+		m.Stage = StageUnprotect
+		s.moves[v] = m
+	}
+}
+
+// protects reports whether an object that leaves may still have the annotation on its cluster.
+func (s *seedState) protects() bool {
+	for v := range s.before {
+		if s.leaves[v] && !s.previous.Passed[v] {
+			return true
+		}
+	}
+	return false
+}
+
+// protectPlanted annotates an object as it is planted: the seed may have another content by now.
+func (s *seedState) protectPlanted(v dependency.Vertex, was planted) error {
+	data, known := s.previous.Blobs[was.object.Hash]
+	if !known {
+		s.needs = append(s.needs, Need{was.tier.Repo, was.object.Hash})
+		return nil
+	}
+	objects, err := manifest.Parse(was.tier.FilePath(was.object), data)
+	if err == nil && len(objects) != 1 {
+		err = fmt.Errorf("it holds %d objects", len(objects))
+	}
+	if err != nil {
+		return manifest.OfSeed(v1alpha1.ReasonInvalidPlan, s.seed.Name, fmt.Sprintf("%s must move to another tier, and its file of the plan in force cannot be read: %v", v, err), "Undo the change that added the dependency.")
+	}
+	o := objects[0]
+	if o.Annotation(Protection) == "disabled" {
+		return nil
+	}
+	if o.Encrypted() {
+		return manifest.OfSeed(v1alpha1.ReasonTierPinned, s.seed.Name, fmt.Sprintf("%s must move to another tier, and is encrypted, so it cannot be annotated: it would be deleted on the way", v),
+			"Undo the change that added the dependency; annotate the object with "+Protection+": disabled, and add the dependency when that is released.")
+	}
+	bytes, err := o.WithAnnotation(Protection, "disabled").Bytes()
+	if err != nil {
+		return err
+	}
+	s.annotated[v] = File{Data: bytes, Hash: githash.Blob(bytes)}
+	return nil
+}
+
+// Protected reports whether a file holds one object with the annotation by which it is not pruned.
+func Protected(file string, data []byte) bool {
+	objects, err := manifest.Parse(file, data)
+	return err == nil && len(objects) == 1 && objects[0].Annotation(Protection) == "disabled"
+}
+
+// plantedFile returns the content of an object that stays as it was planted, or with the annotation.
+func (s *seedState) plantedFile(v dependency.Vertex) File {
+	if f, is := s.annotated[v]; is {
+		return f
+	}
+	return File{Hash: s.planted[v].object.Hash}
+}
+
+// unprotectedHash returns the content of an object that leaves: without the annotation, with which
+// nobody could delete it.
+func (s *seedState) unprotectedHash(v dependency.Vertex) layout.Hash {
+	if m, moves := s.before[v]; moves && m.holds() {
+		return m.Content
+	}
+	return s.planted[v].object.Hash
+}
+
+// addMoves writes the moves of the plan; those that are equal on several clusters once.
+func (a *assembly) addMoves() {
+	byKey := map[string]*Move{}
+	for _, v := range slices.SortedFunc(maps.Keys(a.moves), dependency.Vertex.Compare) {
+		m := a.moves[v]
+		m.Clusters = nil
+		key := fmt.Sprint(m)
+		if byKey[key] == nil {
+			byKey[key] = &m
+		}
+		byKey[key].Clusters = append(byKey[key].Clusters, v.Cluster)
+	}
+	for _, m := range byKey {
+		a.plan.Moves = append(a.plan.Moves, *m)
+	}
+	slices.SortFunc(a.plan.Moves, func(x, y Move) int {
+		return cmp.Or(x.Object.Compare(y.Object), slices.Compare(x.Clusters, y.Clusters))
+	})
+}
+
+// addHeld adds a tier as it is planted, but for annotations: on a cluster on which objects move.
+func (a *assembly) addHeld(tv tierVertices) error {
+	t := *a.planted[a.graph.Vertex(tv.vertices[0])].tier
+	t.Leaving, t.Orphan, t.Contents = nil, nil, ""
+	if t.ReconcilerHash().IsZero() { // it was to go
+		t.setHash(ModeFile, a.previous.Base[t.Repo][t.ReconcilerFile()])
+	}
+	if !a.moving[tv.cluster].keeps() {
+		t.Level, t.Prerequisites = a.tiering.Level[tv.vertices[0]], a.prerequisites(tv)
+	}
+	files, err := a.newTierFiles(tv)
+	if err != nil {
+		return err
+	}
+	t.setHash(ModeTree, files.hash)
+	if err := a.put(t.Repo, t.Dir(), File{Hash: files.hash, Dir: true, Files: files.files}); err != nil {
+		return err
+	}
+	t.Contents = a.contentsID(files.hash, files.objects)
+	a.plan.Tiers = append(a.plan.Tiers, t)
+	return a.put(t.Repo, t.ReconcilerFile(), File{Hash: t.ReconcilerHash()})
+}
+
+// ordinalOf returns the ordinal of the tier that a vertex has in the plan that is being made. On a
+// cluster on which objects move, what is not planted yet has a tier that no plan has.
+func (c *computation) ordinalOf(i int32) int {
+	if !c.holds {
+		return c.tiering.Ordinal[i]
+	}
+	v := c.graph.Vertex(i)
+	s := c.seeds[v.Seed]
+	if was, planted := s.planted[v]; planted && s.moving[v.Cluster].keeps() {
+		return was.tier.Ordinal
+	}
+	return c.tiering.Ordinal[i]
+}
+
+// absent reports whether the plan that is being made does not have an object yet: it is new on a
+// cluster on which others move.
+func (a *assembly) absent(i int32) bool {
+	if _, moves := a.moving[a.graph.Cluster(i)]; !moves {
+		return false
+	}
+	_, planted := a.planted[a.graph.Vertex(i)]
+	return !planted
+}
+
+// Unprotect returns the plan by which the objects of a seed that is gone lose the annotations of
+// moves. Only then can they be deleted.
+func Unprotect(last *Plan, revision string) *Plan {
+	out := *last
+	out.Version, out.Revision, out.Generation = Current, revision, last.Generation+1
+	out.Inputs = digestOf([]string{rulesVersion, "unprotect", last.Seed, last.Inputs})
+	before := (&Previous{Plan: last}).moves()
+	out.Moves = slices.Clone(last.Moves)
+	for i := range out.Moves {
+		if m := &out.Moves[i]; m.Stage == StageProtect {
+			m.To = m.From
+		}
+		out.Moves[i].Stage = StageUnprotect
+	}
+	a := &assembly{plan: &out, ids: map[string]string{}}
+	out.Contents, out.Tiers = nil, slices.Clone(last.Tiers)
+	for i := range out.Tiers {
+		t := &out.Tiers[i]
+		if t.Gone() {
+			continue
+		}
+		objects, hashes := slices.Clone(last.Objects(t)), map[string]layout.Hash{}
+		for j := range objects {
+			o := &objects[j]
+			if m, moves := before[dependency.Vertex{Seed: last.Seed, Object: o.ID, Cluster: t.Cluster}]; moves && m.holds() {
+				o.Hash = m.Content
+			}
+			hashes[o.File] = o.Hash
+		}
+		t.setHash(ModeTree, githash.Tree(hashes))
+		t.Contents = a.contentsID(t.DirHash(), objects)
+	}
+	return &out
+}
+
+// isHeld reports whether a tier of a cluster has what is planted: all where objects move, but for the
+// tiers that lose or get objects with the second release.
+func (s *seedState) isHeld(cluster string, ordinal int) bool {
+	m, moves := s.moving[cluster]
+	if !moves || m.keeps() {
+		return moves
+	}
+	for v, one := range s.moves {
+		if v.Cluster == cluster && one.Goes() && (one.From == ordinal || one.To == ordinal) {
+			return false
+		}
+	}
+	return true
+}
