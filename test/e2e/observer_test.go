@@ -245,14 +245,26 @@ func (o *observer) check(ctx context.Context, pull *sdk.PullRequest, tier string
 		if tierName(parts[0], t.Cluster, t.Ordinal) != tier {
 			continue
 		}
-		if t.gone() {
+		switch {
+		case t.gone():
 			o.checkRemoval(ctx, pull, tier, plan, t)
-		} else {
+		case plan.held(t.Cluster):
+			o.checkLive(ctx, pull, tier, plan, t)
+		default:
 			o.checkPrerequisites(ctx, pull, tier, plan, t)
 		}
 		return
 	}
 	o.violation("#%d: the plan has no tier %s", pull.Index, tier)
+}
+
+// checkLive checks that a tier has nothing that is new on its cluster, while objects move there.
+func (o *observer) checkLive(ctx context.Context, pull *sdk.PullRequest, tier string, plan *planned, t plannedTier) {
+	for _, id := range plan.objects(t) {
+		if err := o.exists(ctx, t.Cluster, id); err != nil {
+			o.violation("#%d %s was opened while objects move, with the new object %s: %v", pull.Index, tier, id, err)
+		}
+	}
 }
 
 // checkRemoval checks that nothing is left of the dependents of a tier that is removed.

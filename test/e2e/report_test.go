@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -74,6 +75,20 @@ type planned struct {
 			ID string `json:"id"`
 		} `json:"objects"`
 	} `json:"contents"`
+	Moves []struct {
+		Clusters []string `json:"clusters"`
+		Stage    string   `json:"stage"`
+	} `json:"moves"`
+}
+
+// held reports whether the tiers of a cluster have what they had, because objects move there.
+func (p *planned) held(cluster string) bool {
+	for _, m := range p.Moves {
+		if m.Stage != "Unprotect" && slices.Contains(m.Clusters, cluster) {
+			return true
+		}
+	}
+	return false
 }
 
 type plannedTier struct {
