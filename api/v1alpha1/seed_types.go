@@ -100,6 +100,13 @@ type SeedSpec struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	DisabledRules []string `json:"disabledRules,omitempty"`
 
+	// Tiers says whether an object may share a tier with what it waits for: Separate, the default, never
+	// relies on the order within a tier; Compact does where the cluster's reconciler applies the one
+	// after the other is ready, as Flux does with Namespaces, CustomResourceDefinitions, ClusterRoles and
+	// kinds named Class. That saves tiers, and so proposals. What is planted stays in its tiers.
+	// +optional
+	Tiers TierPolicy `json:"tiers,omitempty"`
+
 	// PlainSecrets determines whether Secrets whose data anyone with access to Git could
 	// read may be written. They hold the seed unless allowed. +optional
 	PlainSecrets PlainSecretPolicy `json:"plainSecrets,omitempty"`
@@ -555,6 +562,18 @@ type HandledRequests struct {
 	// +kubebuilder:validation:MaxLength=65536
 	Abandon string `json:"abandon,omitempty"`
 }
+
+// TierPolicy says which objects may share a tier.
+//
+// +kubebuilder:validation:Enum=Separate;Compact
+type TierPolicy string
+
+const (
+	// TiersSeparate never relies on the order in which a reconciler applies the objects of a tier.
+	TiersSeparate TierPolicy = "Separate"
+	// TiersCompact does where that order is known.
+	TiersCompact TierPolicy = "Compact"
+)
 
 // PlainSecretPolicy says what becomes of Secrets in plain text.
 //

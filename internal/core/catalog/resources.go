@@ -124,6 +124,7 @@ func (p *Package) override(settings v1alpha1.SeedSpec) {
 	if settings.DisabledRules != nil {
 		spec.DisabledRules = settings.DisabledRules
 	}
+	spec.Tiers = cmp.Or(settings.Tiers, spec.Tiers)
 	spec.PlainSecrets = cmp.Or(settings.PlainSecrets, spec.PlainSecrets)
 	spec.Render = cmp.Or(settings.Render, spec.Render)
 	spec.Rollout = cmp.Or(settings.Rollout, spec.Rollout)

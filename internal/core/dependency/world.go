@@ -17,6 +17,9 @@ type Seed struct {
 	Spec       interface{ RuleEnabled(string) bool }
 	Contents   placement.Contents
 	Placements []placement.Placement
+	// Compact reports whether objects share a tier where the cluster's reconciler itself applies
+	// the one before the other: see stageOf.
+	Compact bool
 	// Leaving are objects that the seed no longer has but that are still
 	// planted. Held are objects that are planted and stay as they are, whatever the
 	// seed has now. Kept is what both waited for.
@@ -228,6 +231,7 @@ func (w *World) Wait(from, to int32, reason Reason) {
 		return
 	}
 	reason.Kind = Hard
+	reason.Folds = reason.Folds || reason.Ready == "" && w.staged(from, to)
 	w.draw(from, to, reason)
 }
 

@@ -446,7 +446,7 @@ func (c *computation) findReady() {
 func (c *computation) graphSeeds(alive []*seedState) []dependency.Seed {
 	seeds := make([]dependency.Seed, 0, len(alive))
 	for _, s := range alive {
-		seed := dependency.Seed{Name: s.seed.Name, Spec: s.seed.Spec, Contents: s.contents, Placements: s.placements, Held: s.held}
+		seed := dependency.Seed{Name: s.seed.Name, Spec: s.seed.Spec, Contents: s.contents, Placements: s.placements, Held: s.held, Compact: s.seed.Spec.Tiers == v1alpha1.TiersCompact}
 		if !c.dropping[s.seed.Name] {
 			seed.Leaving = s.leaving
 		}
