@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/simulator"
@@ -114,6 +116,9 @@ func TestAnObjectMovesToAnotherTier(t *testing.T) {
 	}
 }
 
+// movedFile is the file of the object that moves, in the tier that it leaves.
+const movedFile = "planted/x/shelf/tier-01/configmap.b.yaml"
+
 func TestMishapsOfMoves(t *testing.T) {
 	moving := shelf("a=new", "b=new>a", "c", "d")
 	tests := map[string]struct {
@@ -160,9 +165,9 @@ func TestMishapsOfMoves(t *testing.T) {
 		"the removal from the first tier is reverted, with the annotation": {
 			mishap: func(_ *testing.T, w *world) {
 				w.untilOpen("tier/shelf/x/02")
-				before := w.file("main", "planted/x/shelf/tier-01/configmap.b.yaml")
+				before := w.file("main", movedFile)
 				w.mergingRounds(2)
-				w.gitops.put("main", "revert", map[string]string{"planted/x/shelf/tier-01/configmap.b.yaml": before})
+				w.gitops.put("main", "revert", map[string]string{movedFile: before})
 				w.mergingRounds(5)
 				w.mustStay("x", "a", "b", "c")
 				w.retry()
@@ -171,16 +176,77 @@ func TestMishapsOfMoves(t *testing.T) {
 		},
 		"the object comes back without the annotation": {
 			mishap: func(t *testing.T, w *world) {
-				bare := w.file("main", "planted/x/shelf/tier-01/configmap.b.yaml")
+				bare := w.file("main", movedFile)
 				w.untilOpen("tier/shelf/x/02")
-				protected := w.file("main", "planted/x/shelf/tier-01/configmap.b.yaml")
-				w.gitops.put("main", "remove the annotation", map[string]string{"planted/x/shelf/tier-01/configmap.b.yaml": bare})
+				protected := w.file("main", movedFile)
+				w.gitops.put("main", "remove the annotation", map[string]string{movedFile: bare})
 				w.mergingRounds(10)
 				w.mustStay("x", "a", "b", "c")
 				w.mustBe("x/tier-01", "Held (MoveUnprotected)")
-				w.gitops.put("main", "put it back", map[string]string{"planted/x/shelf/tier-01/configmap.b.yaml": protected})
+				w.gitops.put("main", "put it back", map[string]string{movedFile: protected})
 			},
 			stays: []string{"a", "b", "c"}, after: "vnew ",
+		},
+		"a person takes the annotation out of the first proposal": {
+			mishap: func(t *testing.T, w *world) {
+				w.pass()
+				bare := strings.Replace(w.file("main", movedFile), "k: v", "k: mine", 1)
+				w.gitops.put(w.find("shelf/x/01").Branch, "remove the annotation", map[string]string{movedFile: bare})
+				w.mergingRounds(10)
+				w.mustStay("x", "a", "b", "c")
+				if len(w.open()) > 0 || w.file("main", movedFile) != bare {
+					t.Errorf("it goes on without the annotation:\n%s", w.describe())
+				}
+				w.retry()
+			},
+			stays: []string{"a", "b", "c"}, after: "vnew ",
+		},
+		"a person renames the file of the object, without the annotation": {
+			mishap: func(_ *testing.T, w *world) {
+				const renamed = "planted/x/shelf/tier-01/other.yaml"
+				bare := w.file("main", movedFile)
+				w.untilOpen("tier/shelf/x/02")
+				w.gitops.put("main", "rename it", map[string]string{movedFile: "", renamed: bare})
+				w.mergingRounds(5)
+				w.retry()
+				w.mergingRounds(10)
+				w.mustStay("x", "a", "b", "c")
+				w.mustBe("x/tier-01", "Held (MoveUnprotected)")
+				w.gitops.put("main", "annotate it", map[string]string{renamed: strings.Replace(bare, "metadata:\n", "metadata:\n  annotations:\n    "+plan.Protection+": disabled\n", 1)})
+				w.mergingRounds(5)
+				w.retry()
+			},
+			stays: []string{"a", "b", "c"}, after: "vnew ",
+		},
+		"the seed is suspended for a while": {
+			mishap: func(_ *testing.T, w *world) {
+				w.untilOpen("tier/shelf/x/02")
+				w.put(moving + "---\n" + document("Seed", "shelf", "spec: {suspend: true}"))
+				w.mergingRounds(10)
+				w.mustStay("x", "a", "b", "c")
+				w.put(moving)
+			},
+			stays: []string{"a", "b", "c"}, after: "vnew ",
+		},
+		"an earlier update is not released yet": {
+			mishap: func(_ *testing.T, w *world) {
+				w.put(shelf("a", "b", "c", "d>a"))
+				w.mergeAll("x", "a", "b", "c")
+				w.put(shelf("a=two", "b", "c", "d=two>a"))
+				w.pass()
+				w.put(shelf("a=two", "b=new>c", "c", "d=two>a"))
+				for range 30 {
+					w.pass()
+					if open := w.open(); len(open) > 0 {
+						w.merge(open[0])
+					}
+					w.tick()
+					if w.object("x", "d") == "vtwo " && w.object("x", "a") != "vtwo " {
+						w.t.Fatalf("d goes before a:\n%s", w.describe())
+					}
+				}
+			},
+			stays: []string{"a", "b", "c", "d"}, after: "vnew ",
 		},
 		"an update comes while the object is in both tiers": {
 			mishap: func(_ *testing.T, w *world) {
@@ -233,6 +299,59 @@ func TestMishapsOfMoves(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnObjectMovesInAGroup(t *testing.T) {
+	for _, by := range []string{"Level", "Cluster", "Seed"} {
+		t.Run(by, func(t *testing.T) {
+			w := newWorld(t, fleet{workload: []string{"x", "z"}, seed: 3})
+			settings := "---\n" + document("Seed", "shelf", "spec: {rollout: {groupBy: "+by+"}}")
+			w.put(shelf("a", "b", "c") + settings)
+			if !w.converge(60) {
+				t.Fatalf("not planted:\n%s", w.describe())
+			}
+			w.put(shelf("a=new", "b=new>a", "c", "d") + settings)
+			w.mergeAll("x", "a", "b", "c")
+			for _, cluster := range []string{"x", "z"} {
+				if got := w.object(cluster, "b"); got != "vnew " {
+					t.Errorf("b on %s is %q\n%s", cluster, got, w.describe())
+				}
+			}
+			mustBeUnharmed(t, w.simulator)
+		})
+	}
+}
+
+// What another seed has waits for the third release of the move, which brings what it waits for.
+func TestWhatWaitsForATierWithMovesWaitsForAllOfThem(t *testing.T) {
+	desk := func(value string) map[string]string {
+		return map[string]string{"seeds/desk.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: desk, namespace: shelf, annotations: {furrow.dev/depends-on: core/ConfigMap/shelf/a}}\ndata: {k: v" + value + "}\n"}
+	}
+	w := shelved(t, fleet{workload: []string{"x"}, seed: 3})
+	w.control.put("main", "add", desk(""))
+	w.mergeAll("x", "a", "b", "c")
+	w.control.put("main", "change", desk("new"))
+	w.put(shelf("a=new", "b=new>a", "c"))
+	waited := false
+	for range 60 {
+		w.pass()
+		for _, p := range w.open() {
+			w.merge(p)
+		}
+		w.tick()
+		w.mustStay("x", "a", "b", "c", "desk")
+		seed, _ := w.report.Seed("desk")
+		for _, tier := range seed.Tiers {
+			waited = waited || tier.Reason == v1alpha1.ReasonWaitingForMove
+		}
+		if w.object("x", "desk") == "vnew " && w.object("x", "a") != "vnew " {
+			t.Fatalf("desk goes first:\n%s", w.describe())
+		}
+	}
+	if !waited || w.object("x", "desk") != "vnew " || w.object("x", "b") != "vnew " {
+		t.Errorf("it waited: %t\n%s", waited, w.describe())
+	}
+	mustBeUnharmed(t, w.simulator)
 }
 
 func TestASeedIsRemovedWhileAnObjectMoves(t *testing.T) {

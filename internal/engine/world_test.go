@@ -221,8 +221,7 @@ func (w *world) mustBeDue(r forge.Request) {
 		switch {
 		case m.Digest != t.Digest() && t.Orphan == nil:
 			w.t.Errorf("%s was proposed with other entries than the plan has", m.Tier)
-		case p.Held()[t.Cluster]:
-			w.mustBeLive(m.Tier, p, t)
+		case p.HeldOn(t.Cluster) && w.onlyMoves(refs, p, t):
 		case t.Leaving == nil:
 			w.mustRunBefore(m.Tier, refs, p, t, map[layout.Tier]bool{})
 		case w.broken[t.Cluster] && w.readControlPlane():
@@ -252,14 +251,51 @@ func (w *world) mustBeConfirmed(proposed layout.Tier, refs git.Refs, p *plan.Pla
 	}
 }
 
-// mustBeLive asserts that a tier that is held, until objects have moved, has nothing that is new on its
-// cluster; what was never merged waits like all else.
-func (w *world) mustBeLive(proposed layout.Tier, p *plan.Plan, t *plan.Tier) {
+// onlyMoves reports whether a tier brings nothing but objects that move: base has all others as the
+// plan does, and those that come are on the cluster, protected. Only then need it not wait.
+func (w *world) onlyMoves(refs git.Refs, p *plan.Plan, t *plan.Tier) bool {
+	base, _ := w.gitops.FS(context.Background(), refs["main"])
+	planned, _ := w.gitops.FS(context.Background(), refs[layout.PlanBranch("main", p.Seed)])
+	moves := p.MovesOn(t)
 	for _, o := range p.Objects(t) {
-		if _, there := w.simulator.Object(t.Cluster, o.ID); !there {
-			w.t.Errorf("%s was proposed early: %s is new on %s, where objects move", proposed, o.ID, t.Cluster)
+		want, has := readObject(planned, t.FilePath(o)), readObject(base, t.FilePath(o))
+		if i := slices.IndexFunc(moves, func(m plan.Move) bool { return m.Object == o.ID }); i >= 0 {
+			if moves[i].Stage == plan.StageMove && has == nil {
+				live, there := w.simulator.Object(t.Cluster, o.ID)
+				if !there || live.Annotation(plan.Protection) != "disabled" {
+					return false
+				}
+				has = &live
+			}
+			want, has = bare(want), bare(has)
+		}
+		if want == nil || has == nil || !cmp.Equal(want.Body, has.Body) {
+			return false
 		}
 	}
+	return true
+}
+
+// readObject reads the only object of a file, nil where there is none.
+func readObject(from fs.FS, file string) *manifest.Object {
+	data, err := fs.ReadFile(from, file)
+	if err != nil {
+		return nil
+	}
+	objects, err := manifest.Parse(file, data)
+	if err != nil || len(objects) != 1 {
+		return nil
+	}
+	return &objects[0]
+}
+
+// bare returns an object without the annotation by which it is not pruned.
+func bare(o *manifest.Object) *manifest.Object {
+	if o == nil {
+		return nil
+	}
+	without := o.WithoutAnnotation(plan.Protection)
+	return &without
 }
 
 func (w *world) mustRunBefore(proposed layout.Tier, refs git.Refs, p *plan.Plan, t *plan.Tier, seen map[layout.Tier]bool) {
@@ -274,6 +310,9 @@ func (w *world) mustRunBefore(proposed layout.Tier, refs git.Refs, p *plan.Plan,
 			continue
 		}
 		name := of.Name(before)
+		if of.HeldOn(before.Cluster) && !p.HeldOn(t.Cluster) {
+			w.t.Errorf("%s was proposed although objects of %s move to other tiers first", proposed, name)
+		}
 		if seen[name] {
 			continue
 		}

@@ -70,15 +70,25 @@ type planned struct {
 	Removal  bool          `json:"removal"`
 	Tiers    []plannedTier `json:"tiers"`
 	Contents []struct {
-		ID      string `json:"id"`
-		Objects []struct {
-			ID string `json:"id"`
-		} `json:"objects"`
+		ID      string          `json:"id"`
+		Objects []plannedObject `json:"objects"`
 	} `json:"contents"`
-	Moves []struct {
-		Clusters []string `json:"clusters"`
-		Stage    string   `json:"stage"`
-	} `json:"moves"`
+	Moves []plannedMove `json:"moves"`
+}
+
+type plannedObject struct {
+	ID   string `json:"id"`
+	File string `json:"file"`
+	Hash string `json:"hash"`
+}
+
+type plannedMove struct {
+	Object   string   `json:"object"`
+	Clusters []string `json:"clusters"`
+	From     int      `json:"from"`
+	To       int      `json:"to"`
+	Stage    string   `json:"stage"`
+	Content  string   `json:"content"`
 }
 
 // held reports whether the tiers of a cluster have what they had, because objects move there.
@@ -89,6 +99,16 @@ func (p *planned) held(cluster string) bool {
 		}
 	}
 	return false
+}
+
+// move finds how an object moves on a cluster.
+func (p *planned) move(cluster, object string) (plannedMove, bool) {
+	for _, m := range p.Moves {
+		if m.Object == object && slices.Contains(m.Clusters, cluster) {
+			return m, true
+		}
+	}
+	return plannedMove{}, false
 }
 
 type plannedTier struct {
@@ -153,15 +173,20 @@ func (p *planned) dependents(cluster string, ordinal int) []plannedTier {
 // objects returns the ids of a tier's objects.
 func (p *planned) objects(t plannedTier) []string {
 	var ids []string
-	for _, c := range p.Contents {
-		if c.ID != t.Contents {
-			continue
-		}
-		for _, o := range c.Objects {
-			ids = append(ids, o.ID)
-		}
+	for _, o := range p.contents(t) {
+		ids = append(ids, o.ID)
 	}
 	return ids
+}
+
+// contents returns the objects of a tier.
+func (p *planned) contents(t plannedTier) []plannedObject {
+	for _, c := range p.Contents {
+		if c.ID == t.Contents {
+			return c.Objects
+		}
+	}
+	return nil
 }
 
 // plan reads a seed's plan from its fetched branch; nil if there is none.

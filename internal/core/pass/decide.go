@@ -264,7 +264,7 @@ func (d *decider) compute() map[string]*plan.Outcome {
 	for d.giveNeeds(previous, outcomes) {
 		outcomes = plan.Compute(in)
 	}
-	if !d.incomplete() {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(outcomes)), func(o *plan.Outcome) bool { return len(o.Needs) > 0 }) {
 		d.memo.key, d.memo.outcomes = k, outcomes
 	}
 	return outcomes

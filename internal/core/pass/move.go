@@ -2,6 +2,7 @@ package pass
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 
@@ -31,25 +32,33 @@ func (d *decider) passedMoves(p *Previous) map[dependency.Vertex]bool {
 }
 
 func (d *decider) passed(p *Previous, m *plan.Move, cluster string) bool {
-	ordinals := []int{m.From, m.To}
-	switch m.Stage {
-	case plan.StageProtect:
-		ordinals = ordinals[:1]
-	case plan.StageUnprotect:
-		ordinals = ordinals[1:]
-	}
 	live := true
-	for _, ordinal := range ordinals {
+	for _, ordinal := range []int{m.From, m.To} {
 		t, there := p.Plan.Find(cluster, ordinal)
 		if !there {
 			continue
 		}
 		td := d.decideTier(p.Plan, t, p)
 		td.have = d.at(t.Repo, td.repo.Head, td.paths...)
-		applied := td.applied(p.tiers[td.name]) && (m.Stage != plan.StageProtect || td.protects(m))
-		live = live && applied && !d.missing
+		passed := td.passed(m, p.tiers[td.name])
+		live = live && passed && !d.missing
 	}
 	return live
+}
+
+// passed reports whether a tier has what the present release of a move changes in it. The first one
+// ends only when base has the tier to which the object goes as planned: with the second one, neither
+// tier may have anything to wait for.
+func (d *tierDecider) passed(m *plan.Move, f release.TierFacts) bool {
+	switch {
+	case m.Stage == plan.StageProtect && d.tier.Ordinal == m.From:
+		return d.applied(f) && d.protects(m)
+	case m.Stage == plan.StageProtect:
+		return release.BaseState(d.tier, f) != ""
+	case m.Stage == plan.StageUnprotect && d.tier.Ordinal != m.To:
+		return true
+	}
+	return d.applied(f)
 }
 
 // applied reports whether the reconciler of a tier has applied the plan's entries.
@@ -73,22 +82,34 @@ func (d *tierDecider) appliedBase(entries bool) bool {
 	return health.Applied(observed, d.want(observed, entries))
 }
 
-// protects reports whether base has an object, which moves, in this tier with the annotation: as
-// planned, or as a person put it there.
-func (d *tierDecider) protects(m *plan.Move) bool {
-	at := path.Join(d.tier.Dir(), m.File)
-	hash := d.at(d.tier.Repo, d.repo.Head, at)[at]
-	if hash.IsZero() {
-		return false
+// holding returns the files of the tier on base that have an object, which moves: that of the plan, and
+// those that a person has put there.
+func (d *tierDecider) holding(m *plan.Move) map[string]layout.Hash {
+	dir, holding := d.tier.Dir(), map[string]layout.Hash{}
+	if d.at(d.tier.Repo, d.repo.Head, dir)[dir].IsZero() {
+		return holding
 	}
-	for _, ordinal := range []int{m.From, m.To} {
-		if t, there := d.plan.Find(d.tier.Cluster, ordinal); there && m.Stage != plan.StageUnprotect {
-			if slices.ContainsFunc(d.plan.Objects(t), func(o plan.Object) bool { return o.ID == m.Object && o.Hash == hash }) {
-				return true
-			}
+	planned := map[string]bool{}
+	for _, o := range d.plan.Objects(d.tier) {
+		planned[d.tier.FilePath(o)] = o.ID != m.Object
+	}
+	for at, hash := range d.files(d.tier.Repo, d.repo.Head, dir) {
+		if at == path.Join(dir, m.File) || !planned[at] && plan.Holds(at, d.blob(d.tier.Repo, hash), m.Object) {
+			holding[at] = hash
 		}
 	}
-	return plan.Protected(at, d.blob(d.tier.Repo, hash))
+	return holding
+}
+
+// protects reports whether base has an object, which moves, in this tier, and with the annotation.
+func (d *tierDecider) protects(m *plan.Move) bool {
+	holding := d.holding(m)
+	for at, hash := range holding {
+		if !plan.Protected(at, d.blob(d.tier.Repo, hash), m.Object) {
+			return false
+		}
+	}
+	return len(holding) > 0
 }
 
 // unprotected returns why a tier must not lose the objects that have moved to others: base has one of
@@ -98,10 +119,11 @@ func (d *tierDecider) unprotected() manifest.Problem {
 		if !m.Goes() || m.From != d.tier.Ordinal || m.Stage == plan.StageProtect {
 			continue
 		}
-		at := path.Join(d.tier.Dir(), m.File)
-		if d.at(d.tier.Repo, d.repo.Head, at)[at].IsZero() {
+		holding := d.holding(&m)
+		if len(holding) == 0 {
 			continue
 		}
+		at := slices.Min(slices.Collect(maps.Keys(holding)))
 		p := manifest.Problem{Seed: d.plan.Seed, Cluster: d.tier.Cluster, Object: m.Object.String(), Repo: d.tier.Repo, Path: at}
 		switch {
 		case !d.protects(&m):
@@ -116,6 +138,30 @@ func (d *tierDecider) unprotected() manifest.Problem {
 		}
 	}
 	return manifest.Problem{}
+}
+
+// onlyMoves reports whether merging a tier's entries would change nothing but objects that move: base
+// has all the others as the entries do. It counts while objects move on the tier's cluster.
+func (d *tierDecider) onlyMoves() bool {
+	if !d.plan.HeldOn(d.tier.Cluster) {
+		return false
+	}
+	have, dir := map[string]layout.Hash{}, d.tier.Dir()
+	if !d.at(d.tier.Repo, d.repo.Head, dir)[dir].IsZero() {
+		have = d.files(d.tier.Repo, d.repo.Head, dir)
+	}
+	moves := d.plan.MovesOn(d.tier)
+	for _, o := range d.plan.Objects(d.tier) {
+		had := have[d.tier.FilePath(o)]
+		moved := func(m plan.Move) bool {
+			comes := m.Goes() && m.To == d.tier.Ordinal && m.Stage != plan.StageProtect
+			return m.Object == o.ID && (had == m.Content || comes && had.IsZero())
+		}
+		if had != o.Hash && !slices.ContainsFunc(moves, moved) {
+			return false
+		}
+	}
+	return true
 }
 
 // unprotectedOnBase reports whether base has the third release of a move, where no cluster can be asked

@@ -101,7 +101,7 @@ func (d *tierDecider) gather() (release.TierFacts, error) {
 	case d.tier.Gone():
 		f.LeftBehind = d.leftBehind()
 	default:
-		f.RootNotAsked, f.Unprotected = true, d.unprotected()
+		f.RootNotAsked, f.Unprotected, f.OnlyMoves = true, d.unprotected(), d.onlyMoves()
 	}
 	return f, nil
 }

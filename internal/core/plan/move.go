@@ -113,15 +113,12 @@ func (p *Plan) Left(t *Tier, object manifest.ID) (to int, left bool) {
 	return 0, false
 }
 
-// Held returns the clusters on which the seed's tiers have what they had, until objects have moved.
-func (p *Plan) Held() map[string]bool {
-	held := map[string]bool{}
-	for i := range p.Moves {
-		for _, cluster := range p.Moves[i].Clusters {
-			held[cluster] = held[cluster] || p.Moves[i].holds()
-		}
-	}
-	return held
+// HeldOn reports whether the seed's tiers on a cluster have what they had, until objects have moved.
+func (p *Plan) HeldOn(cluster string) bool {
+	return slices.ContainsFunc(p.Moves, func(m Move) bool {
+		_, on := slices.BinarySearch(m.Clusters, cluster)
+		return on && m.holds()
+	})
 }
 
 // MovesOn lists the moves that a tier takes part in.
@@ -254,7 +251,7 @@ func (c *computation) beginMoves(s *seedState, cluster string, given []dependenc
 	before, stage := s.before, StageMove
 	protected := func(v dependency.Vertex) bool { return before[v].Stage == StageProtect }
 	for _, one := range given {
-		if v := c.graph.Vertex(one.Vertex); !protected(v) || !s.previous.Passed[v] {
+		if v := c.graph.Vertex(one.Vertex); !protected(v) || !s.previous.Passed[v] || before[v].To != c.tiering.Ordinal[one.Vertex] {
 			stage = StageProtect
 		}
 	}
@@ -281,11 +278,13 @@ func (c *computation) beginMoves(s *seedState, cluster string, given []dependenc
 	return nil
 }
 
-// endMoves notes the third release, as long as it is not live.
+// endMoves notes the third release, as long as it is not live. It goes on also where others begin to
+// move.
 func (s *seedState) endMoves() {
 	for v, m := range s.before {
 		_, moves := s.moving[v.Cluster]
-		if moves || s.broken[v.Cluster] != "" || m.Stage == StageUnprotect && s.previous.Passed[v] {
+		_, again := s.moves[v]
+		if again || moves && m.holds() || s.broken[v.Cluster] != "" || !m.holds() && s.previous.Passed[v] {
 			continue
 		}
 		if m.Stage == StageProtect {
@@ -336,10 +335,27 @@ func (s *seedState) protectPlanted(v dependency.Vertex, was planted) error {
 	return nil
 }
 
-// Protected reports whether a file holds one object with the annotation by which it is not pruned.
-func Protected(file string, data []byte) bool {
+// Holds reports whether a file holds an object.
+func Holds(file string, data []byte, object manifest.ID) bool {
+	return slices.ContainsFunc(objectsIn(file, data), func(o manifest.Object) bool { return o.ID == object })
+}
+
+// Protected reports whether an object has, in a file, the annotation by which it is not pruned.
+func Protected(file string, data []byte, object manifest.ID) bool {
+	objects := objectsIn(file, data)
+	if Holds(file, data, object) {
+		objects = slices.DeleteFunc(objects, func(o manifest.Object) bool { return o.ID != object })
+	}
+	return len(objects) > 0 && !slices.ContainsFunc(objects, func(o manifest.Object) bool { return o.Annotation(Protection) != "disabled" })
+}
+
+// objectsIn returns the objects of a file, none where it cannot be read.
+func objectsIn(file string, data []byte) []manifest.Object {
 	objects, err := manifest.Parse(file, data)
-	return err == nil && len(objects) == 1 && objects[0].Annotation(Protection) == "disabled"
+	if err != nil {
+		return nil
+	}
+	return objects
 }
 
 // plantedFile returns the content of an object that stays as it was planted, or with the annotation.
@@ -469,7 +485,7 @@ func (s *seedState) isHeld(cluster string, ordinal int) bool {
 		return moves
 	}
 	for v, one := range s.moves {
-		if v.Cluster == cluster && one.Goes() && (one.From == ordinal || one.To == ordinal) {
+		if v.Cluster == cluster && one.Stage == StageMove && one.Goes() && (one.From == ordinal || one.To == ordinal) {
 			return false
 		}
 	}

@@ -24,8 +24,8 @@ var checks = []func(*decision) (TierStatus, bool){
 	onBase,
 	keptWhole,
 	unconfirmed,
-	foreign,
 	unprotected,
+	foreign,
 	proposedAsWanted,
 	proposedOtherwise,
 	blocked,
@@ -92,16 +92,6 @@ func (d *decision) holdRemoval(reason v1alpha1.Reason, why string, unconfirmed [
 	return s, true
 }
 
-// foreign: what Furrow did not put there is not overwritten unless a person asks
-// for it, as by the open proposal that was made so.
-func foreign(d *decision) (TierStatus, bool) {
-	if d.have.Base != BaseForeign || d.proposed() && !d.have.Proposal.Stale {
-		return TierStatus{}, false
-	}
-	why := fmt.Sprintf("%s. Remove it from the base branch, make the seed say the same, or run 'furrow retry %s' to propose what belongs there", d.have.BaseDetail, d.name.Seed)
-	return TierStatus{State: Held, Reason: v1alpha1.ReasonForeignContent, Message: why}.shut(), true
-}
-
 // unprotected: the tier loses an object that has moved to another one, and the reconciler could delete
 // it on the cluster.
 func unprotected(d *decision) (TierStatus, bool) {
@@ -112,6 +102,16 @@ func unprotected(d *decision) (TierStatus, bool) {
 		return because(Queued, d.have.Unprotected).shut(), true
 	}
 	return because(Held, d.have.Unprotected).shut(), true
+}
+
+// foreign: what Furrow did not put there is not overwritten unless a person asks
+// for it, as by the open proposal that was made so.
+func foreign(d *decision) (TierStatus, bool) {
+	if d.have.Base != BaseForeign || d.proposed() && !d.have.Proposal.Stale {
+		return TierStatus{}, false
+	}
+	why := fmt.Sprintf("%s. Remove it from the base branch, make the seed say the same, or run 'furrow retry %s' to propose what belongs there", d.have.BaseDetail, d.name.Seed)
+	return TierStatus{State: Held, Reason: v1alpha1.ReasonForeignContent, Message: why}.shut(), true
 }
 
 // proposed reports whether an open proposal has the present entries.

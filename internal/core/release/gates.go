@@ -19,7 +19,7 @@ type Node struct {
 	Present       bool
 	Prerequisites []plan.Prerequisite
 	// Held reports whether the tier has what it had, until objects of its cluster have moved to other
-	// tiers, and Live whether all of it is on base already, be it in another tier.
+	// tiers, and Live whether nothing new comes with it: it waits for nothing.
 	Held, Live bool
 }
 
@@ -28,14 +28,15 @@ type Fleet map[layout.Tier]Node
 
 // Add takes in the tiers of a plan with their facts.
 func (f Fleet) Add(p *plan.Plan, facts map[layout.Tier]TierFacts) {
-	held := p.Held()
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
 		name := p.Name(t)
 		have := facts[name]
-		n := Node{BaseState: BaseState(t, have), Present: have.Base != BaseNothing || have.Proposal != nil, Prerequisites: t.Prerequisites, Held: held[t.Cluster]}
-		n.Live = n.Held && (have.Base != BaseNothing || onlyMoves(p, t))
-		f[name] = n
+		held := p.HeldOn(t.Cluster)
+		f[name] = Node{
+			BaseState: BaseState(t, have), Present: have.Base != BaseNothing || have.Proposal != nil, Prerequisites: t.Prerequisites,
+			Held: held, Live: held && (have.OnlyMoves || moves(p, t) && have.Base != BaseNothing),
+		}
 	}
 }
 
@@ -130,6 +131,15 @@ func (g *gates) node(name layout.Tier) (Node, bool) {
 // is open. A prerequisite that no plan has counts as Blocked: what is unknown never passes a gate.
 // The slice is shared; do not change it.
 func (g *gates) of(name layout.Tier) []Wait {
+	if at, _ := g.node(name); at.Live {
+		return nil
+	}
+	return g.behind(name)
+}
+
+// behind lists the nearest prerequisites of a tier that are not Released, whether it waits for them or
+// not.
+func (g *gates) behind(name layout.Tier) []Wait {
 	if known, done := g.shut[name]; done {
 		return known
 	}
@@ -140,11 +150,10 @@ func (g *gates) of(name layout.Tier) []Wait {
 		of := prerequisite(name.Seed, p)
 		before, known := g.node(of)
 		switch {
-		case at.Live: // nothing new comes with it
 		case before.Held && !at.Held:
 			out.add(Wait{of, stateOf(before.BaseState, true), "objects on " + of.Cluster + " move to other tiers first, and " + p.Why, v1alpha1.ReasonWaitingForMove})
 		case known && before.BaseState == Released:
-			out.add(g.of(of)...)
+			out.add(g.behind(of)...)
 		default:
 			out.add(Wait{of, stateOf(before.BaseState, known), p.Why, v1alpha1.ReasonWaitingForTier})
 		}
@@ -173,15 +182,11 @@ func (g *gates) ofLeaving(name layout.Tier) []Wait {
 	return out
 }
 
-// onlyMoves reports whether a tier has nothing but objects that move to it.
-func onlyMoves(p *plan.Plan, t *plan.Tier) bool {
-	moves := p.MovesOn(t)
-	for _, o := range p.Objects(t) {
-		if !slices.ContainsFunc(moves, func(m plan.Move) bool { return m.Object == o.ID && m.Goes() && m.To == t.Ordinal }) {
-			return false
-		}
-	}
-	return true
+// moves reports whether a tier loses or gets objects with the second release of moves. Base had both
+// tiers as planned when that began, so nothing else is new in them. They never wait: what keeps others
+// from being healthy may be corrected only after the move.
+func moves(p *plan.Plan, t *plan.Tier) bool {
+	return slices.ContainsFunc(p.MovesOn(t), func(m plan.Move) bool { return m.Stage == plan.StageMove && m.Goes() })
 }
 
 // waits has each tier that is waited for once, in the order in which they were found.

@@ -157,6 +157,8 @@ type TierFacts struct {
 	// Unprotected says why the reconciler could delete objects that move to other tiers if the tier
 	// got its entries now; without a reason if it would not.
 	Unprotected manifest.Problem `json:"Unprotected,omitzero"`
+	// OnlyMoves reports whether the entries change nothing on base but objects that move.
+	OnlyMoves bool `json:"OnlyMoves,omitempty"`
 }
 
 // Facts is what a pass has gathered about one plan.

@@ -492,6 +492,7 @@ func TestMoves(t *testing.T) {
 	unprotected := func(reason v1alpha1.Reason) func(*release.TierFacts) {
 		return func(f *release.TierFacts) { f.Unprotected = manifest.Problem{Reason: reason} }
 	}
+	onlyMoves := func(f *release.TierFacts) { f.OnlyMoves = true }
 	// held is the plan with the tier of mgmt waiting for one of edge, where objects move.
 	held := func(stage plan.Stage) *fixture {
 		f := makePlan().moving(stage)
@@ -506,11 +507,23 @@ func TestMoves(t *testing.T) {
 		reason v1alpha1.Reason
 		gate   v1alpha1.Reason
 	}{
-		"a tier on base waits for nothing while objects move": {
+		"a tier waits for nothing while all that it changes is the annotation": {
+			makePlan().moving(plan.StageProtect).base(edge0, release.BaseEarlier).on(edge0, onlyMoves), edge0, release.Queued, v1alpha1.ReasonProposing, "",
+		},
+		"one that has something else to release waits as ever": {
+			makePlan().moving(plan.StageProtect).base(edge0, release.BaseEarlier), edge0, release.Blocked, v1alpha1.ReasonWaitingForTier, "",
+		},
+		"one from which an object goes waits for nothing": {
 			makePlan().moving(plan.StageMove).base(edge0, release.BaseEarlier), edge0, release.Queued, v1alpha1.ReasonProposing, "",
 		},
-		"a tier that is not on base waits as ever": {
-			makePlan().moving(plan.StageProtect), edge0, release.Blocked, v1alpha1.ReasonWaitingForTier, "",
+		"nor does a new one that has only objects that move": {
+			makePlan().moving(plan.StageMove).on(edge1, onlyMoves), edge1, release.Queued, v1alpha1.ReasonProposing, "",
+		},
+		"one that loses its files meanwhile waits as ever": {
+			makePlan().moving(plan.StageMove), edge0, release.Blocked, v1alpha1.ReasonWaitingForTier, "",
+		},
+		"what is behind a tier that does not wait waits for all before it": {
+			makePlan().moving(plan.StageProtect).on(edge0, onlyMoves).merged(edge0, health.Ready), edge1, release.Blocked, v1alpha1.ReasonWaitingForTier, "",
 		},
 		"with the third release tiers wait as ever": {
 			makePlan().moving(plan.StageUnprotect).base(edge0, release.BaseEarlier), edge0, release.Blocked, v1alpha1.ReasonWaitingForTier, "",
