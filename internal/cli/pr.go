@@ -475,14 +475,14 @@ func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []strin
 		if err != nil {
 			return err
 		}
-		if chosen, err = m.choose(out, all); err != nil {
+		if chosen, err = m.choose(ctx, out, all); err != nil {
 			return err
 		}
 	}
 	var errs []error
 	for _, l := range chosen {
 		// With --all, one that cannot be merged does not keep the others from it.
-		if err := m.mayMerge(l); err != nil {
+		if err := m.mayMerge(ctx, l); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -509,7 +509,7 @@ func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []strin
 
 // choose returns the open proposals of this control plane that the filter matches, without removals
 // unless they are asked for, and says what it leaves out.
-func (m *prMerge) choose(w io.Writer, all []located) ([]located, error) {
+func (m *prMerge) choose(ctx context.Context, w io.Writer, all []located) ([]located, error) {
 	chosen := slices.DeleteFunc(all, func(l located) bool { return l.proposal.Rejected || foreign(l.proposal) })
 	open := len(chosen)
 	chosen = slices.DeleteFunc(chosen, func(l located) bool { return !l.ours })
@@ -529,7 +529,7 @@ func (m *prMerge) choose(w io.Writer, all []located) ([]located, error) {
 	}
 	var kept []located
 	for _, l := range chosen {
-		removes, err := l.repo.Removes(l.proposal)
+		removes, err := l.repo.Removes(ctx, l.refs, l.proposal)
 		if err != nil {
 			return nil, err
 		}
@@ -545,9 +545,9 @@ func (m *prMerge) choose(w io.Writer, all []located) ([]located, error) {
 
 // mayMerge refuses what must not be merged now. Of one that is stale the forge says so,
 // and no force helps.
-func (m *prMerge) mayMerge(l located) error {
+func (m *prMerge) mayMerge(ctx context.Context, l located) error {
 	if !m.all && !m.removals && !l.proposal.Rejected {
-		removes, err := l.repo.Removes(l.proposal)
+		removes, err := l.repo.Removes(ctx, l.refs, l.proposal)
 		if err != nil {
 			return err
 		}

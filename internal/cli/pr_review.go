@@ -84,7 +84,7 @@ func (r *reviewed) tier(comparer *change.Comparer, t *plan.Tier) review.Tier {
 		delete(before, reconcilerFile)
 		delete(after, reconcilerFile)
 	}
-	for _, c := range comparer.Between(before, after) {
+	for _, c := range r.plan.Moved(t, comparer.Between(before, after)) {
 		if c.Kind == change.Removed && c.Object == (manifest.ID{}) {
 			out.Deletes = append(out.Deletes, t.Dir()+"/"+c.File) // no object, so not Furrow's
 			continue
@@ -203,7 +203,7 @@ func (r *reviewed) changes() []prChange {
 }
 
 // prSigns are those of what becomes of an object.
-var prSigns = map[change.Kind]string{change.Added: "+", change.Changed: "~", change.Removed: "-"}
+var prSigns = map[change.Kind]string{change.Added: "+", change.Changed: "~", change.Removed: "-", change.Moved: ">"}
 
 // writeDiff writes, of each object that changes, the lines that do. Values of Secrets are not
 // shown, unless SOPS encrypted them.
@@ -220,6 +220,9 @@ func (r *reviewed) writeDiff(w io.Writer) {
 			}
 			first = false
 			title := fmt.Sprintf("%s %s on %s", prSigns[c.Kind], c.Name(), t)
+			if c.Where != "" {
+				title += ", moved " + c.Where
+			}
 			if c.Destroys != "" && !t.Abandoned {
 				title += ", which destroys " + c.Destroys
 			}

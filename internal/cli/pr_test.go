@@ -97,6 +97,27 @@ func TestWhatDeletesSomethingIsMergedOnlyWithRemovals(t *testing.T) {
 	mustContain(t, p.must("pr", "show", "shop/east/00"), "Merging this destroys data:\n  core/Namespace/shop, and everything in the namespace\n", "What came before:\n  east tier 01 (Gone): ")
 }
 
+func TestAnObjectThatMovesIsNotShownAsRemoved(t *testing.T) {
+	t.Parallel()
+	shelf := func(annotations string) map[string]string {
+		return map[string]string{"seeds/shelf.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: b, annotations: {" + annotations + "}}\n"}
+	}
+	p := newWorkspace(t, shelf(""))
+	p.plant("Seed shelf: Released\n")
+	p.commit(shelf("furrow.dev/depends-on: core/Namespace/a"))
+	mustContain(t, p.must("plan", "--diff"), "core/Namespace/b moves from tier 00 to tier 01, release 1 of 3", "Until release 3, nothing else of the seed changes on these clusters.")
+	p.pass()
+	p.must("pr", "merge", "--all")
+	p.pass()
+	leaves := p.must("pr", "show", "shelf/east/00")
+	mustContain(t, leaves, "Changes: 1 moved, 1 unchanged\n  > core/Namespace/b (to tier 01)\n", "Moves:\n  core/Namespace/b moves from tier 00 to tier 01, release 2 of 3: it goes to the other tier, with the annotation. It gives up its tier because core/Namespace/b waits for core/Namespace/a (declared: ")
+	mustNotContain(t, leaves, "destroys")
+	mustContain(t, p.must("pr", "show", "shelf/east/01"), "Changes: 1 moved\n  > core/Namespace/b (from tier 00)\n")
+	mustContain(t, p.must("pr", "diff", "shelf/east/00"), "> core/Namespace/b on east tier 00, moved to tier 01\n")
+	mustContain(t, p.must("pr", "merge", "shelf/east/00"), "Merged ")
+	mustContain(t, p.must("pr", "merge", "--all"), "Merged furrow/main/tier/shelf/west/00 ")
+}
+
 func TestADiffHidesTheValuesOfSecrets(t *testing.T) {
 	t.Parallel()
 	secret := func(value string) string {

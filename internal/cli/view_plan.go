@@ -155,7 +155,7 @@ func (v *planDiff) table(w io.Writer, whole bool) {
 			}
 		}
 	}
-	part(w, "Moves", movesOf(v.preview.Next, clustersOf(v.preview.Next), func(plan.Move) bool { return true }))
+	movesPart(w, v.preview.Next, clustersOf(v.preview.Next))
 }
 
 // text returns what changes about a tier, without its cluster: a sign, a line, and one for each

@@ -41,8 +41,17 @@ func planTable(w io.Writer, p *plan.Plan, whole bool) {
 	v.warnings(w)
 	v.tiers(w)
 	part(w, "Differs by cluster", v.differing())
-	part(w, "Moves", movesOf(p, v.clusters, func(plan.Move) bool { return true }))
+	movesPart(w, p, v.clusters)
 	fmt.Fprintln(w)
+}
+
+// movesPart shows which objects of a plan move, and what that keeps from changing.
+func movesPart(w io.Writer, p *plan.Plan, all []string) {
+	moves := movesOf(p, all, func(plan.Move) bool { return true })
+	if slices.ContainsFunc(all, func(cluster string) bool { return p != nil && p.HeldOn(cluster) }) {
+		moves = append(moves, "Until release 3, nothing else of the seed changes on these clusters.")
+	}
+	part(w, "Moves", moves)
 }
 
 // movesOf lists objects of a plan that move to other tiers.

@@ -54,8 +54,9 @@ func (r *Repo) RetryOf(ctx context.Context, refs git.Refs, p *plan.Plan) *releas
 	return record.Retrying(p)
 }
 
-// Removes reports whether merging a proposal deletes a file.
-func (r *Repo) Removes(p forge.Proposal) (bool, error) {
+// Removes reports whether merging a proposal deletes a file. Those of objects that another tier has are
+// not counted.
+func (r *Repo) Removes(ctx context.Context, refs git.Refs, p forge.Proposal) (bool, error) {
 	if p.Base.IsZero() {
 		return false, nil
 	}
@@ -67,7 +68,15 @@ func (r *Repo) Removes(p forge.Proposal) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("reading what %s changes: %w", p.Branch, err)
 	}
-	return slices.ContainsFunc(changed, func(at string) bool { return is[at].Hash.IsZero() }), nil
+	deleted := slices.DeleteFunc(changed, func(at string) bool { return !is[at].Hash.IsZero() })
+	if len(deleted) == 0 {
+		return false, nil
+	}
+	var moved map[string]bool
+	if of := r.PlanOf(ctx, refs, p.Seed); of != nil {
+		moved = of.MovedFiles()
+	}
+	return slices.ContainsFunc(deleted, func(at string) bool { return !moved[at] }), nil
 }
 
 // File is a file of a GitOps repository.

@@ -146,19 +146,24 @@ func (s moveStory) isProtected() {
 }
 
 func (s moveStory) moves() {
-	for _, tiers := range [][]string{{"crate/mgmt/01", "chest/mgmt/02"}, {"crate/mgmt/02", "chest/mgmt/01"}} {
-		for _, tier := range tiers {
-			pull := s.awaitPull(tier)
-			mustHave(s.t, pull.Body, "lid moves from tier 01 to tier 02, release 2 of 3")
-			if strings.Contains(pull.Body, "elm") {
-				s.t.Errorf("%s has the update, too:\n%s", tier, pull.Body)
-			}
-			s.merge(pull, sdk.MergeStyleSquash)
+	first, second := []string{"crate/mgmt/01", "chest/mgmt/02"}, []string{"crate/mgmt/02", "chest/mgmt/01"}
+	s.mergeHalves(first)
+	for _, tier := range first { // and Flux has time for a pass or two
+		s.awaitState(tier, "Released")
+	}
+	s.passes(2)
+	s.mergeHalves(second)
+}
+
+// mergeHalves merges one pull request of each seed's second release.
+func (s moveStory) mergeHalves(tiers []string) {
+	for _, tier := range tiers {
+		pull := s.awaitPull(tier)
+		mustHave(s.t, pull.Body, "lid moves from tier 01 to tier 02, release 2 of 3", "1 moved")
+		if strings.Contains(pull.Body, "elm") {
+			s.t.Errorf("%s has the update, too:\n%s", tier, pull.Body)
 		}
-		for _, tier := range tiers { // Flux has a pass or two of its own before the other half is merged
-			s.awaitState(tier, "Released")
-		}
-		s.passes(2)
+		s.merge(pull, sdk.MergeStyleSquash)
 	}
 }
 

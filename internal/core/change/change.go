@@ -30,10 +30,12 @@ const (
 	Added   Kind = "added"
 	Changed Kind = "changed"
 	Removed Kind = "removed"
+	// Moved is an object that goes to another tier, or comes from one, and stays on its cluster.
+	Moved Kind = "moved"
 )
 
 // kinds is their order: what people have to check first comes first.
-var kinds = []Kind{Removed, Changed, Added}
+var kinds = []Kind{Removed, Moved, Changed, Added}
 
 // Object is an object as one side has it.
 type Object struct {
@@ -62,6 +64,8 @@ type Change struct {
 	Hidden, Unread bool
 	// Destroys says what is lost when the object is removed; empty where nothing else is.
 	Destroys string
+	// Where says from or to which tier an object is moved.
+	Where string
 }
 
 // Field is a field that gets another value. Was is empty where it is new, Is where it goes.

@@ -43,13 +43,7 @@ func (d *decider) changes(s *Seed, r *Repo, t *plan.Tier, others []string) (chan
 	if r.Entries[r.Head][t.Dir()] == t.DirHash() {
 		unchanged += len(s.Plan.Objects(t))
 	}
-	changes = d.memo.changes.Between(before, after)
-	for i := range changes {
-		if _, left := s.Plan.Left(t, changes[i].Object); left && changes[i].Kind == change.Removed {
-			changes[i].Destroys = "" // another tier has it
-		}
-	}
-	return changes, unchanged
+	return s.Plan.Moved(t, d.memo.changes.Between(before, after)), unchanged
 }
 
 // sides returns the objects of a tier as base has them and as its entries do, by the names of their

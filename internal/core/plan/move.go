@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -102,15 +103,55 @@ func (m *Move) Summary() string {
 
 // Left returns the tier to which an object goes that leaves t for it with this plan, or has left it.
 func (p *Plan) Left(t *Tier, object manifest.ID) (to int, left bool) {
+	m, moves := p.move(t, object)
+	return m.To, moves && m.From == t.Ordinal
+}
+
+// move returns how an object moves to or from a tier with this plan, or has moved.
+func (p *Plan) move(t *Tier, object manifest.ID) (Move, bool) {
 	if p == nil {
-		return 0, false
+		return Move{}, false
 	}
 	for _, m := range p.MovesOn(t) {
-		if m.Object == object && m.Goes() && m.From == t.Ordinal && m.Stage != StageProtect {
-			return m.To, true
+		if m.Object == object && m.Goes() && m.Stage != StageProtect {
+			return m, true
 		}
 	}
-	return 0, false
+	return Move{}, false
+}
+
+// Moved returns the changes of a tier with what moves as such: it is not removed, and nothing else is
+// destroyed with it.
+func (p *Plan) Moved(t *Tier, changes []change.Change) []change.Change {
+	if p == nil || len(p.Moves) == 0 {
+		return changes
+	}
+	out := slices.Clone(changes)
+	for i := range out {
+		c := &out[i]
+		m, moves := p.move(t, c.Object)
+		switch {
+		case moves && c.Kind == change.Removed && m.From == t.Ordinal:
+			c.Kind, c.Destroys, c.Where = change.Moved, "", "to "+layout.NameOnCluster(m.To)
+		case moves && c.Kind == change.Added && m.To == t.Ordinal:
+			c.Kind, c.Where = change.Moved, "from "+layout.NameOnCluster(m.From)
+		}
+	}
+	return out
+}
+
+// MovedFiles are the files that tiers lose because other tiers have their objects.
+func (p *Plan) MovedFiles() map[string]bool {
+	files := map[string]bool{}
+	for i := range p.Tiers {
+		t := &p.Tiers[i]
+		for _, m := range p.MovesOn(t) {
+			if _, left := p.Left(t, m.Object); left {
+				files[path.Join(t.Dir(), m.File)] = true
+			}
+		}
+	}
+	return files
 }
 
 // HeldOn reports whether the seed's tiers on a cluster have what they had, until objects have moved.

@@ -211,7 +211,7 @@ func (d *description) members() {
 func summary(t Tier) string {
 	counts := change.Counts(t.Changes)
 	var parts []string
-	for _, kind := range []change.Kind{change.Added, change.Changed, change.Removed} {
+	for _, kind := range []change.Kind{change.Added, change.Changed, change.Moved, change.Removed} {
 		if n := counts[kind]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
 		}
@@ -282,7 +282,7 @@ func signature(t Tier) string {
 	var b strings.Builder
 	fmt.Fprint(&b, t.Unchanged, t.Abandoned)
 	for _, c := range t.Changes {
-		for _, part := range []string{string(c.Kind), c.Object.Group, c.Object.Kind, c.Object.Namespace, c.Object.Name, c.File} {
+		for _, part := range []string{string(c.Kind), c.Where, c.Object.Group, c.Object.Kind, c.Object.Namespace, c.Object.Name, c.File} {
 			b.WriteString("\n" + part)
 		}
 		fmt.Fprint(&b, "\n", c.More, c.Hidden, c.Unread)
@@ -320,6 +320,9 @@ func (d *description) objects(t Tier, left *int) (out []template.Change, more in
 			why = "values are secret and not shown"
 		case c.Unread:
 			why = "fields are not compared here"
+		}
+		if c.Where != "" {
+			one.Note = strings.TrimPrefix(one.Note+"; "+c.Where, "; ")
 		}
 		switch {
 		case why == "":

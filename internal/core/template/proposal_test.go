@@ -59,7 +59,7 @@ func TestDefaultProposal(t *testing.T) {
 		},
 		"an update with which an object moves to another tier": func(p *template.Proposal) {
 			p.Verb, p.Moves = "Update", []string{template.Code("core/ConfigMap/shop/b moves from tier 01 to tier 02, release 2 of 3: it goes to the other tier, with the annotation")}
-			p.Changes = changes("1 removed", template.Change{What: "removed", Object: "`core/ConfigMap/shop/b`", Count: 1})
+			p.Changes = changes("1 moved", template.Change{What: "moved", Object: "`core/ConfigMap/shop/b`", Count: 1, Note: "to tier 02"})
 		},
 		"an update over files of others": func(p *template.Proposal) {
 			p.Verb = "Update"
