@@ -16,8 +16,8 @@ import (
 // can be merged.
 const maxMerging = 20
 
-// takenBack is why a rejected pull request that is not opened again counts no more.
-const takenBack = "a person took the rejection back"
+// rejectionWithdrawn is why a rejected pull request that is not opened again counts no more.
+const rejectionWithdrawn = "a person took the rejection back"
 
 // observation is a proposal as it is now.
 type observation struct {
@@ -177,7 +177,7 @@ func (f *Forge) Reopen(ctx context.Context, p forge.Proposal) error {
 	switch {
 	case s.at.Branch != "" && s.at.Branch != p.Branch:
 		if s.at.State == Closed && !forge.ReadDescription(s.at.Body).Superseded {
-			return f.supersede(ctx, s.at, takenBack)
+			return f.supersede(ctx, s.at, rejectionWithdrawn)
 		}
 		return nil
 	case err == nil && !s.rejected(p) && s.at.State != Merged && s.Digest == p.Digest:
@@ -193,7 +193,7 @@ func (f *Forge) Reopen(ctx context.Context, p forge.Proposal) error {
 		return err
 	}
 	if _, other := rows[p.Branch]; other || s.at.Head != s.Head {
-		return f.supersede(ctx, s.at, takenBack)
+		return f.supersede(ctx, s.at, rejectionWithdrawn)
 	}
 	state, body := Open, forge.Unmark(s.at.Body)
 	_, err = f.edit(ctx, s.at.Number, Edit{Body: &body, State: &state})
