@@ -53,6 +53,8 @@ const (
 	ReasonVariantConflict            Reason = "VariantConflict"
 	ReasonVariantUnused              Reason = "VariantUnused"
 	ReasonVariantMismatch            Reason = "VariantMismatch"
+	ReasonInvalidOverride            Reason = "InvalidOverride"
+	ReasonOverrideUnused             Reason = "OverrideUnused"
 	ReasonPackageTooLarge            Reason = "PackageTooLarge"
 	ReasonFileSkipped                Reason = "FileSkipped"
 	ReasonFileUnreadable             Reason = "FileUnreadable"
@@ -319,6 +321,8 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonVariantConflict, "Two variants put an object of one name on one management cluster, with different content.", "Give it a name per variant, as with `namePrefix`, or the same content."},
 		{ReasonVariantUnused, "No cluster gets this variant. A warning, unless the variant creates a cluster.", "Correct its `clusters` or `clusterSelector`, or remove it."},
 		{ReasonVariantMismatch, "A warning: an object goes only to clusters whose variant does not have it, so it is not planned.", "Move it to that variant, or correct where it goes."},
+		{ReasonInvalidOverride, "An override of the seed cannot be applied: its patch does not fit an object, would make another object of it, or no object is its target.", "Correct the override at the position in the message."},
+		{ReasonOverrideUnused, "A warning: an override changes nothing on any cluster. `--strict` refuses it.", "Correct its clusters or target, or remove it."},
 		{ReasonPackageTooLarge, "The package exceeds `--max-file-size` or `--max-package-size`, or has more than 100,000 files.", "Split the file or the seed, or raise the limit."},
 		{ReasonFileSkipped, "A warning: a file is not read, because of its name or because it is hidden. What it declares counts as removed.", "Rename it to end in `.yaml`, `.yml` or `.json`, or move it out."},
 		{ReasonFileUnreadable, "A link leads out of the tree or to nothing, or an entry is a submodule or a device. It holds a seed that it is; elsewhere it is a warning, and nothing that it may hold is removed.", "Commit the files themselves, or link to one in the same tree."},

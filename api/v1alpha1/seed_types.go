@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Seed configures one seed: the package of all objects of one workload. A
@@ -92,6 +93,13 @@ type SeedSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Placement []PlacementRule `json:"placement,omitempty"`
+
+	// Overrides change what objects are on some clusters, in this order. Where an object goes is
+	// decided before them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Overrides []Override `json:"overrides,omitempty"`
 
 	// DisabledRules lists the dependency rules that are switched off for this seed.
 	// +optional
@@ -180,6 +188,108 @@ type PlacementRule struct {
 	// +kubebuilder:validation:MaxLength=4096
 	Clusters string `json:"clusters"`
 }
+
+// Override is a patch of objects on some clusters.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.strategicMerge) != has(self.jsonPatch)",message="give either strategicMerge or jsonPatch"
+type Override struct {
+	// Name of the override, for messages and plans; unique in the seed.
+	// +required
+	Name Name `json:"name"`
+
+	// Clusters chooses clusters of any role by name.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	Clusters []Name `json:"clusters,omitempty"`
+
+	// ClusterSelector chooses clusters of any role by their labels; with clusters, those that either
+	// chooses. An override with neither is for all clusters.
+	// +optional
+	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
+
+	// Target selects the objects that are changed.
+	// +required
+	Target OverrideTarget `json:"target"`
+
+	// StrategicMerge is merged into the object as 'kubectl patch' does: for the kinds of Kubernetes
+	// itself items of lists are merged by their keys; for all others lists are replaced.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	StrategicMerge *runtime.RawExtension `json:"strategicMerge,omitempty"`
+
+	// JSONPatch has the operations of a JSON patch (RFC 6902).
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	JSONPatch []JSONPatchOperation `json:"jsonPatch,omitempty"`
+}
+
+// OverrideTarget selects the objects for which all of its fields hold. One that is left out holds
+// for every object, but not all of them may be.
+//
+// +kubebuilder:validation:MinProperties=1
+type OverrideTarget struct {
+	// Group of the API without its version; core for that of Pods.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+	// Version of the API.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Version string `json:"version,omitempty"`
+	// Kind of the objects.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+	// Namespace of the objects.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+	// Name of the objects.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// LabelSelector selects objects by their labels, as they are before any override.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+}
+
+// JSONPatchOperation is one operation of a JSON patch (RFC 6902).
+type JSONPatchOperation struct {
+	// Op is what is done: add, replace, remove, move, copy or test.
+	// +required
+	Op JSONPatchOp `json:"op"`
+	// Path is the JSON pointer of the field, as /spec/replicas. "~1" is a slash in a key.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	Path string `json:"path"`
+	// From is the JSON pointer of what is moved or copied.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	From string `json:"from,omitempty"`
+	// Value that is added, or replaces or equals that of the field; not null.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Value *runtime.RawExtension `json:"value,omitempty"`
+}
+
+// JSONPatchOp is what an operation of a JSON patch does.
+//
+// +kubebuilder:validation:Enum=add;replace;remove;move;copy;test
+type JSONPatchOp string
+
+// The operations of a JSON patch.
+const (
+	JSONPatchAdd     JSONPatchOp = "add"
+	JSONPatchReplace JSONPatchOp = "replace"
+	JSONPatchRemove  JSONPatchOp = "remove"
+	JSONPatchMove    JSONPatchOp = "move"
+	JSONPatchCopy    JSONPatchOp = "copy"
+	JSONPatchTest    JSONPatchOp = "test"
+)
 
 // SeedRole is the role of the clusters that a seed is planted on.
 //

@@ -77,6 +77,8 @@ type explanation struct {
 	Leaving []string `json:"leaving,omitempty"`
 	// Contents are there where the object differs by cluster.
 	Contents []objectContent `json:"contents,omitempty"`
+	// Overrides change it on some clusters, in their order.
+	Overrides []objectOverride `json:"overrides,omitempty"`
 	// LastPass is when the states of the tiers were reported, as far as that is known.
 	LastPass time.Time    `json:"lastPass,omitzero"`
 	Tiers    []objectTier `json:"tiers"`
@@ -100,6 +102,15 @@ type objectContent struct {
 	Clusters []string `json:"clusters"`
 	Variants []string `json:"variants,omitempty"`
 	From     string   `json:"from,omitempty"`
+}
+
+// objectOverride is an override that changes the object on some clusters.
+type objectOverride struct {
+	Name     string   `json:"name"`
+	From     string   `json:"from,omitempty"`
+	Clusters []string `json:"clusters"`
+	// Changes are the fields that change; none of a Secret.
+	Changes []string `json:"changes,omitempty"`
 }
 
 // objectTier is a tier that has the object, and how far it is.
@@ -177,6 +188,13 @@ func (e *explanation) describe(inForce *plan.Plan) {
 		}
 	}
 	e.Moves = movesOf(p, clustersOf(p), func(m plan.Move) bool { return m.Object.String() == id })
+	for _, o := range p.Overrides {
+		for _, one := range o.Objects {
+			if one.ID.String() == id {
+				e.Overrides = append(e.Overrides, objectOverride{o.Name, o.From, o.Clusters, one.Changes})
+			}
+		}
+	}
 	e.tiers(inForce)
 	if len(e.Clusters) == 0 {
 		return // nothing waits for an object that only leaves, nor does it
@@ -360,6 +378,11 @@ func explanationTable(w io.Writer, e *explanation, whole bool) {
 	}
 	part(w, "Differs by cluster", differs)
 	part(w, "Moves", e.Moves)
+	var overrides []string
+	for _, o := range e.Overrides {
+		overrides = append(overrides, fmt.Sprintf("%s: %s", overrideOn(plan.Override{Name: o.Name, From: o.From}, on(o.Clusters)), overrideChanges(o.Changes)))
+	}
+	part(w, "Changed by overrides", overrides)
 	if len(e.Waits) == 0 && len(e.Clusters) > 0 {
 		part(w, "Waits for", []string{"nothing"})
 	}

@@ -172,17 +172,7 @@ type prField struct {
 }
 
 // text returns what becomes of the field, for people.
-func (f prField) text() string {
-	switch {
-	case f.Was == "" && f.Is == "":
-		return f.Path
-	case f.Was == "":
-		return f.Path + " " + f.Is
-	case f.Is == "":
-		return f.Path + " goes (was " + f.Was + ")"
-	}
-	return f.Path + " " + f.Was + " → " + f.Is
-}
+func (f prField) text() string { return change.Field(f).String() }
 
 // changes lists what becomes of the objects.
 func (r *reviewed) changes() []prChange {

@@ -63,6 +63,44 @@ func TestWhatDiffersByClusterIsShown(t *testing.T) {
 	}
 }
 
+func TestWhatOverridesChangeIsShown(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{
+		"seeds/web.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: default}\ndata: {level: info}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: key, namespace: default}\ndata: {k: YQ==}\n",
+		"seeds/settings.yaml": `apiVersion: furrow.dev/v1alpha1
+kind: Seed
+metadata: {name: web}
+spec:
+  plainSecrets: Allow
+  overrides:
+  - name: debug
+    clusters: [east]
+    target: {kind: ConfigMap}
+    strategicMerge: {data: {level: debug}}
+  - name: other-key
+    clusters: [east]
+    target: {kind: Secret}
+    jsonPatch: [{op: replace, path: /data/k, value: Yg==}]
+`,
+	})
+	p.pass()
+	for command, want := range map[string]string{
+		"plan":                          "\nOverrides\n  - debug (seeds/settings.yaml:7) on east: core/ConfigMap/default/web: data.level info → debug\n  - other-key (seeds/settings.yaml:11) on east: core/Secret/default/key: values that are not shown\n",
+		"explain ConfigMap/default/web": "\nDiffers by cluster\n  on east (debug + other-key), from seeds/web.yaml:1\n  on west, from seeds/web.yaml:1\n\nChanged by overrides\n  debug (seeds/settings.yaml:7) on east: data.level info → debug\n",
+		"explain Secret/default/key":    "\nChanged by overrides\n  other-key (seeds/settings.yaml:11) on east: values that are not shown\n",
+		"explain web -o json":           `"data.level info → debug"`,
+		"pr show web/east/00":           "Differs by cluster:\n  core/ConfigMap/default/web has another content on west\n",
+		"plan --seed web -o yaml":       "  objects:\n  - changes:\n    - data.level info → debug\n    id: core/ConfigMap/default/web\n",
+	} {
+		r := p.furrow(strings.Fields(command)...)
+		if r.code != exitOK {
+			t.Errorf("%s ends with %d: %s", command, r.code, r.stderr)
+		}
+		mustContain(t, r.stdout, want)
+		mustNotContain(t, r.stdout, "Yg==")
+	}
+}
+
 func TestExplainReportsAStalledSeedWhereNoPlanHasTheObject(t *testing.T) {
 	t.Parallel()
 	p := newWorkspace(t, map[string]string{"seeds/bad.yaml": circleSeed})

@@ -42,6 +42,7 @@ func planTable(w io.Writer, p *plan.Plan, whole bool) {
 	v.tiers(w)
 	part(w, "Differs by cluster", v.differing())
 	movesPart(w, p, v.clusters)
+	part(w, "Overrides", v.overrides())
 	fmt.Fprintln(w)
 }
 
@@ -506,4 +507,45 @@ func (v *planView) differing() []string {
 		}
 	}
 	return out
+}
+
+// overrides returns a line for each object that an override changes, or for all of many that it changes
+// in the same way.
+func (v *planView) overrides() []string {
+	var out []string
+	for _, o := range v.plan.Overrides {
+		objects := map[string][]string{}
+		var order []string
+		for _, one := range o.Objects {
+			changes := overrideChanges(one.Changes)
+			if objects[changes] == nil {
+				order = append(order, changes)
+			}
+			objects[changes] = append(objects[changes], one.ID.String())
+		}
+		where := "- " + overrideOn(o, runsOf(o.Clusters, v.clusters))
+		for _, changes := range order {
+			names := objects[changes]
+			if !v.whole && len(names) > maxListed {
+				names = []string{fmt.Sprintf("%s and %d more", names[0], len(names)-1)}
+			}
+			for _, name := range names {
+				out = append(out, fmt.Sprintf("%s: %s: %s", where, name, changes))
+			}
+		}
+	}
+	return out
+}
+
+// overrideOn names an override and the clusters on which it changes something.
+func overrideOn(o plan.Override, clusters string) string {
+	return fmt.Sprintf("%s (%s) on %s", o.Name, o.From, clusters)
+}
+
+// overrideChanges says what an override changes about an object.
+func overrideChanges(changes []string) string {
+	if len(changes) == 0 {
+		return "values that are not shown"
+	}
+	return strings.Join(changes, "; ")
 }

@@ -25,6 +25,11 @@ func CheckSeedKeys(file, name string, annotations, labels map[string]string) man
 	}, v1alpha1.SeedAnnotations)
 }
 
+// CheckObjectKeys returns what is wrong with the annotations and labels of an object of a seed.
+func CheckObjectKeys(o manifest.Object) manifest.Problems {
+	return checkKeys(o, v1alpha1.ObjectAnnotations)
+}
+
 func values(m map[string]string) map[string]any {
 	out := make(map[string]any, len(m))
 	for key, value := range m {

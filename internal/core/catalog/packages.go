@@ -57,6 +57,7 @@ type Package struct {
 	candidate bool
 	spec      *v1alpha1.SeedSpec
 	specAt    manifest.Source
+	lines     manifest.Lines
 	// found are the Seed documents in the package's files that were read already.
 	found    map[manifest.Source]bool
 	problems manifest.Problems
@@ -411,7 +412,7 @@ func (p *Package) configure(o manifest.Object) error {
 	if err := checkDocument(o, doc.Spec); err != nil {
 		return err
 	}
-	p.spec, p.specAt = &doc.Spec, o.Source
+	p.spec, p.specAt, p.lines = &doc.Spec, o.Source, o.Lines
 	return nil
 }
 

@@ -119,7 +119,10 @@ func (p *Package) override(settings v1alpha1.SeedSpec) {
 		spec.Tolerations = settings.Tolerations
 	}
 	if settings.Placement != nil {
-		spec.Placement = settings.Placement
+		spec.Placement, p.lines = settings.Placement, p.lines.Without("spec.placement")
+	}
+	if settings.Overrides != nil {
+		spec.Overrides, p.lines = settings.Overrides, p.lines.Without("spec.overrides")
 	}
 	if settings.DisabledRules != nil {
 		spec.DisabledRules = settings.DisabledRules

@@ -24,6 +24,8 @@ type Seed struct {
 	// SpecAt is the position of Spec, or else Path.
 	SpecAt manifest.Source
 	Spec   v1alpha1.SeedSpec
+	// Lines are those of the Seed document.
+	Lines manifest.Lines
 	// Variants are what the seed has for different clusters; a plain seed has one.
 	Variants []Variant
 	// Clusters are the seed's own documents for clusters that it creates, by name.
@@ -40,6 +42,15 @@ type Seed struct {
 	// Failed reports whether it is not the seed's fault, so it may be planned when it is
 	// loaded again.
 	Failed bool
+}
+
+// At returns the position of a field of the Seed document, or that of the nearest field around it.
+func (s Seed) At(field string) manifest.Source {
+	at := s.SpecAt
+	if line, known := s.Lines.Of(field); known {
+		at.Line = line
+	}
+	return at
 }
 
 // Objects returns those of all variants.
@@ -194,7 +205,7 @@ func (a *assembly) takeVariant(v Variant) {
 			a.report(o.Problem(v1alpha1.ReasonUnsupportedPackage, "it is a kustomization in a file of another name", "Name the file kustomization.yaml."))
 		case o.ID.Group != v1alpha1.Group:
 			objects = append(objects, o)
-			a.report(checkKeys(o, v1alpha1.ObjectAnnotations)...)
+			a.report(CheckObjectKeys(o)...)
 		default:
 			a.report(appendProblem(nil, o.Source, a.takeDocument(o, inVariant))...)
 		}
@@ -259,7 +270,7 @@ func nameFault(name string) string {
 // reported once. A seed with problems has Err and keeps what could be read, for those who ask what
 // it would have.
 func (a *assembly) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
-	seed := Seed{Name: a.Name, Path: a.Path, SpecAt: a.RenderAt(), Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost, Failed: a.rendered.Failed, Plugins: a.rendered.Plugins, Warnings: slices.Clone(a.rendered.Warnings)}
+	seed := Seed{Name: a.Name, Path: a.Path, SpecAt: a.RenderAt(), Lines: a.lines, Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost, Failed: a.rendered.Failed, Plugins: a.rendered.Plugins, Warnings: slices.Clone(a.rendered.Warnings)}
 	if a.spec != nil {
 		seed.Spec = *a.spec
 	}

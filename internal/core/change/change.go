@@ -174,12 +174,36 @@ func compare(was, is []byte) detail {
 	if before == nil || after == nil {
 		return detail{}
 	}
-	if secret(*before) || secret(*after) {
+	return compareObjects(*before, *after)
+}
+
+func compareObjects(was, is manifest.Object) detail {
+	if secret(was) || secret(is) {
 		return detail{hidden: true}
 	}
-	fields := fieldsOf(before.Body, after.Body)
+	fields := fieldsOf(was.Body, is.Body)
 	shown := fields[:min(len(fields), maxFields)]
 	return detail{fields: shown, more: len(fields) - len(shown)}
+}
+
+// Fields returns what differs between two objects, and how many other fields there are. hidden
+// reports that the values are not compared because they are secret.
+func Fields(was, is manifest.Object) (fields []Field, more int, hidden bool) {
+	d := compareObjects(was, is)
+	return d.fields, d.more, d.hidden
+}
+
+// String returns the change of the field on one line.
+func (f Field) String() string {
+	switch {
+	case f.Was == "" && f.Is == "":
+		return f.Path
+	case f.Was == "":
+		return f.Path + " " + f.Is
+	case f.Is == "":
+		return f.Path + " goes (was " + f.Was + ")"
+	}
+	return f.Path + " " + f.Was + " → " + f.Is
 }
 
 func parse(content []byte) *manifest.Object {

@@ -12,8 +12,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/truncate"
 )
 
-// coreGroup is how an empty API group is written in an object id.
-const coreGroup = "core"
+// CoreGroup is how an empty API group is written in an object id.
+const CoreGroup = "core"
 
 // GroupKind names a kind of object, whatever its version.
 type GroupKind struct{ Group, Kind string }
@@ -42,7 +42,7 @@ func (id ID) GroupKind() GroupKind { return GroupKind{Group: id.Group, Kind: id.
 // String returns group/Kind/namespace/name, or group/Kind/name for an object
 // without a namespace, with an empty group written as "core".
 func (id ID) String() string {
-	group := cmp.Or(id.Group, coreGroup)
+	group := cmp.Or(id.Group, CoreGroup)
 	if id.Namespace == "" {
 		return group + "/" + id.Kind + "/" + id.Name
 	}
@@ -84,7 +84,7 @@ func ParseID(s string) (ID, error) {
 	default:
 		return ID{}, fmt.Errorf("object id %q is neither group/Kind/namespace/name nor group/Kind/name", s)
 	}
-	if id.Group == coreGroup {
+	if id.Group == CoreGroup {
 		id.Group = ""
 	} else if why := groupFault(id.Group); why != "" {
 		return ID{}, fmt.Errorf("object id %q: group %s", s, why)

@@ -81,8 +81,8 @@ func (c *identity) readAPIVersion() {
 		why = groupFault(group)
 	}
 	switch {
-	case group == coreGroup:
-		c.report(v1alpha1.ReasonUnknownKind, at, fmt.Sprintf("there is no API group %q", coreGroup), "Write apiVersion: "+version+".")
+	case group == CoreGroup:
+		c.report(v1alpha1.ReasonUnknownKind, at, fmt.Sprintf("there is no API group %q", CoreGroup), "Write apiVersion: "+version+".")
 	case why != "":
 		c.report(v1alpha1.ReasonInvalidField, at, fmt.Sprintf("apiVersion %s is malformed: %s", shorten(value), why), "Write group/version, or v1 for the core group.")
 	}

@@ -24,6 +24,9 @@ type Object struct {
 	Raw []byte
 	// Written says what plugins wrote in the annotations; nil where people wrote all of them.
 	Written Written `json:"-"`
+	// Lines has the line of each field of a document of Furrow, by path, as spec.overrides[0].name; nil
+	// for other objects.
+	Lines Lines `json:"-"`
 }
 
 // APIVersion returns "group/version", or "version" for the core group.

@@ -308,6 +308,9 @@ func (r *reader) object(body map[string]any, at position, raw []byte) {
 		}
 		o.Raw = bytes.Clone(raw)
 	}
+	if o.ID.Group == v1alpha1.Group {
+		o.Lines = at.lines()
+	}
 	if message, next := sizeFault(o); message != "" {
 		c.report(v1alpha1.ReasonObjectTooLarge, at, message, next)
 	}

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -69,6 +70,58 @@ func (p position) first() position {
 		p.line = p.base + node.Content[0].Line
 	}
 	return p
+}
+
+// Lines are those of the fields of a document, by path.
+type Lines map[string]int
+
+// Of returns the line of a field, or that of the nearest field around it; false where none is known.
+func (l Lines) Of(field string) (int, bool) {
+	for field != "" {
+		if line, known := l[field]; known {
+			return line, true
+		}
+		field = field[:max(strings.LastIndexAny(field, ".["), 0)]
+	}
+	return 0, false
+}
+
+// Without returns the lines of all fields but one and those below it.
+func (l Lines) Without(field string) Lines {
+	out := maps.Clone(l)
+	maps.DeleteFunc(out, func(path string, _ int) bool {
+		rest, below := strings.CutPrefix(path, field)
+		return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+	return out
+}
+
+// lines returns those of all fields of the value.
+func (p position) lines() Lines {
+	out := Lines{}
+	var walk func(at position)
+	walk = func(at position) {
+		if field := at.field(); field != "" {
+			out[field] = at.line
+		}
+		node := target(at.node)
+		if node == nil {
+			return
+		}
+		switch node.Kind {
+		case yaml3.MappingNode:
+			for i := 0; i+1 < len(node.Content); i += 2 {
+				walk(at.at(node.Content[i].Value))
+			}
+		case yaml3.SequenceNode:
+			for i := range node.Content {
+				walk(at.item(i))
+			}
+		}
+	}
+	p.path = ""
+	walk(p)
+	return out
 }
 
 // target returns the node that an alias refers to, and any other node itself.

@@ -95,7 +95,7 @@ func readServed(text []byte) (servedTable, error) {
 		return servedTable{}, err
 	}
 	for group, kinds := range rows.Groups {
-		if group == coreGroup {
+		if group == CoreGroup {
 			group = ""
 		}
 		table.groups[group] = make(map[string]ServedKind, len(kinds))
@@ -176,7 +176,7 @@ func ServedElsewhere(kind GroupKind, in Releases) []string {
 
 // UnknownKind returns the problem of objects of a kind that its group of Kubernetes does not have.
 func UnknownKind(kind GroupKind) Problem {
-	return Problem{Reason: v1alpha1.ReasonUnknownKind, Message: fmt.Sprintf("Kubernetes has no kind %s in API group %s", kind.Kind, cmp.Or(kind.Group, coreGroup)), Next: nextForKind(kind)}
+	return Problem{Reason: v1alpha1.ReasonUnknownKind, Message: fmt.Sprintf("Kubernetes has no kind %s in API group %s", kind.Kind, cmp.Or(kind.Group, CoreGroup)), Next: nextForKind(kind)}
 }
 
 // nextForKind returns what to write instead of a kind that its API group does not have: a similar
@@ -209,7 +209,7 @@ func groupsWith(name string) []string {
 	for group, kinds := range served().groups {
 		for known, row := range kinds {
 			if strings.EqualFold(known, name) && row.Newest(Release(SupportedReleases().Last)) != "" {
-				groups = append(groups, cmp.Or(group, coreGroup))
+				groups = append(groups, cmp.Or(group, CoreGroup))
 			}
 		}
 	}

@@ -19,10 +19,12 @@ import (
 type Placed struct {
 	Placements []Placement
 	Contents   Contents
-	// Variants are the names of the variants with the workload clusters that get them; nil where
-	// the seed has one for all.
+	// Variants are the names of the variants with the clusters that get them; nil where the seed has
+	// one for all.
 	Variants map[string][]string
-	Warnings []manifest.Problem
+	// Overrides are what the overrides of the seed change, in their order and that of the objects.
+	Overrides []Overridden
+	Warnings  []manifest.Problem
 }
 
 // Content is what an object has on the clusters that share it.
@@ -36,7 +38,8 @@ type Content struct {
 // clusters cost nothing here, and variants only where they differ: 10,000 clusters of one variant
 // cost what one costs. A Content may be compared by its pointer.
 type Contents struct {
-	// variants are those of workload clusters; nil where the seed has one for all.
+	// variants are those of workload clusters, or, where overrides were applied, of all that the seed
+	// goes to; nil where the seed has one for all.
 	variants map[string]int
 	// objects have a content by variant, nil where a variant lacks the object; and one where
 	// the seed has one variant.
@@ -54,8 +57,10 @@ type on struct {
 // Of lists the different contents of an object, in order of variants.
 func (c Contents) Of(id manifest.ID) []*Content {
 	var out []*Content
+	seen := map[*Content]bool{nil: true}
 	for _, content := range c.objects[id] {
-		if content != nil && !slices.Contains(out, content) {
+		if !seen[content] {
+			seen[content] = true
 			out = append(out, content)
 		}
 	}
@@ -100,7 +105,21 @@ func plainContents(v *catalog.Variant) Contents {
 // they follow within the variant. What comes out counts for the workload clusters that choose the
 // variant, and for all management clusters: no variant is chosen there, and several of them may put
 // objects there.
+//
+// What the overrides of the seed change comes last: they say what an object is on a cluster, and not
+// where it goes.
 func Place(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
+	placed, err := placeVariants(seed, inv)
+	if err == nil {
+		err = applyOverrides(seed, inv, &placed)
+	}
+	if err != nil {
+		return Placed{}, err
+	}
+	return placed, nil
+}
+
+func placeVariants(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
 	if len(seed.Variants) == 1 && seed.Variants[0].Default() {
 		placements, problems, warnings := placeVariant(seed, 0, inv, nil)
 		if len(problems) > 0 {

@@ -56,7 +56,7 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 		return &Outcome{Plan: s.previous.Plan, Broken: s.broken, Needs: s.needs}, nil
 	}
 	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, ids: map[string]string{}, tierFiles: map[string]*tierFiles{}, numbers: map[*placement.Content]uint32{}}
-	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Version: Current, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Path, Generation: 1, Variants: s.variants, Plugins: s.seed.Plugins}
+	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Version: Current, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Path, Generation: 1, Variants: s.variants, Overrides: s.overrides, Plugins: s.seed.Plugins}
 	if s.previous != nil && s.previous.Plan != nil {
 		a.plan.Generation = s.previous.Plan.Generation + 1
 	}

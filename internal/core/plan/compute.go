@@ -94,8 +94,9 @@ type seedState struct {
 	// contents are the objects as they land, by cluster, and files what is written of each.
 	contents placement.Contents
 	files    map[*placement.Content]File
-	// variants are the clusters of each variant.
-	variants []Variant
+	// variants are the clusters of each variant, and overrides what those of the seed change.
+	variants  []Variant
+	overrides []Override
 	// leaving is what the plan in force has and the seed no longer brings.
 	leaving []dependency.Vertex
 	leaves  map[dependency.Vertex]bool // the same, as a set
@@ -222,6 +223,9 @@ func (c *computation) place() {
 	c.markUnborn()
 	for _, s := range c.alive() {
 		placed, err := placement.Place(s.seed, c.inventory)
+		if err == nil && c.in.Strict {
+			err = unused(placed.Warnings)
+		}
 		if err == nil {
 			err = s.prepare(placed, c.inventory)
 		}
@@ -229,6 +233,20 @@ func (c *computation) place() {
 			c.fail(s.seed.Name, err)
 		}
 	}
+}
+
+// unused returns the warnings of overrides that change nothing, as an error.
+func unused(warnings []manifest.Problem) error {
+	var problems manifest.Problems
+	for _, w := range warnings {
+		if w.Reason == v1alpha1.ReasonOverrideUnused {
+			problems = append(problems, w)
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return problems
 }
 
 // keepManagement leaves a seed on the management cluster of its last plan while some document
@@ -278,6 +296,7 @@ func (s *seedState) prepare(placed placement.Placed, inv *catalog.Inventory) err
 	for _, name := range sortedKeys(placed.Variants) {
 		s.variants = append(s.variants, Variant{name, placed.Variants[name]})
 	}
+	s.overrides = overridesOf(placed.Overrides)
 	var problems manifest.Problems
 	for _, id := range s.contents.IDs() {
 		for _, content := range s.contents.Of(id) {
@@ -296,6 +315,29 @@ func (s *seedState) prepare(placed placement.Placed, inv *catalog.Inventory) err
 		return problems
 	}
 	return nil
+}
+
+// overridesOf says what overrides change, for people. Objects that one changes on the same clusters share
+// the names of these, which may be thousands.
+func overridesOf(all []placement.Overridden) []Override {
+	var out []Override
+	for _, o := range all {
+		object := OverriddenObject{ID: o.Object}
+		for _, f := range o.Changes {
+			object.Changes = append(object.Changes, manifest.Printable(f.String()))
+		}
+		if o.More > 0 {
+			object.Changes = append(object.Changes, fmt.Sprintf("%d more", o.More))
+		}
+		at := slices.IndexFunc(out, func(other Override) bool {
+			return other.Name == o.Override && slices.Equal(other.Clusters, o.Clusters)
+		})
+		if at < 0 {
+			at, out = len(out), append(out, Override{Name: o.Override, From: o.Source.String(), Clusters: o.Clusters})
+		}
+		out[at].Objects = append(out[at].Objects, object)
+	}
+	return out
 }
 
 // plainSecret returns what of a Secret everybody with access to the repository could read.

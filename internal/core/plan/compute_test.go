@@ -242,9 +242,11 @@ func TestTheDigestOfInputsDoesNotCoverForOtherContents(t *testing.T) {
 	}
 }
 
-// TestTheExamplesMakeAControlPlane plans a seed with the examples of all kinds.
+// TestTheExamplesMakeAControlPlane plans a seed with the examples of all kinds, and what the overrides
+// of the Seed are for.
 func TestTheExamplesMakeAControlPlane(t *testing.T) {
-	tree := fstest.MapFS{"seeds/web.yaml": {Data: []byte("apiVersion: v1\nkind: Service\nmetadata: {name: web}\n")}}
+	const objects = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, labels: {app: web}}\n---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: web}\nspec: {hard: {requests.cpu: 1, pods: 10}}\n"
+	tree := fstest.MapFS{"seeds/web.yaml": {Data: []byte(objects)}}
 	for name, at := range map[string]string{"cluster": "cluster.yaml", "clustertype": "clustertype.yaml", "gitopsrepo": "gitopsrepo.yaml", "rolloutpolicy": "rolloutpolicy.yaml", "template": "template.yaml", "seed": "seeds/settings.yaml"} {
 		data, err := os.ReadFile("../../../api/v1alpha1/examples/" + name + ".yaml")
 		if err != nil {

@@ -20,7 +20,7 @@ type ContentOn struct {
 	Hash layout.Hash
 	// Clusters are in order, never empty.
 	Clusters []string
-	// Variants are those of the clusters; none of management clusters.
+	// Variants are those of the clusters that have one.
 	Variants []string
 	From     string
 }

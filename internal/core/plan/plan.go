@@ -82,9 +82,10 @@ type Plan struct {
 	Contents []Contents `yaml:"contents,omitempty"`
 	// Moves are the objects that go to other tiers.
 	Moves []Move `yaml:"moves,omitempty" json:"Moves,omitempty"`
-	// Variants are the workload clusters that get each variant of the seed; none where all get the
-	// same.
+	// Variants are the clusters that get each variant of the seed; none where all get the same.
 	Variants []Variant `yaml:"variants,omitempty"`
+	// Overrides are what the overrides of the seed change, in their order.
+	Overrides []Override `yaml:"overrides,omitempty" json:"Overrides,omitempty"`
 	// Plugins are those that made objects of the seed what they are, in the order in which they ran.
 	Plugins      []catalog.RanPlugin `yaml:"plugins,omitempty" json:"Plugins,omitempty"`
 	Placements   []Placement         `yaml:"placements,omitempty"`
@@ -191,7 +192,23 @@ type Object struct {
 	Leaving bool `yaml:"leaving,omitempty"`
 }
 
-// Variant is what a renderer makes of the seed for some clusters.
+// Override is what an override of the seed changes on some clusters.
+type Override struct {
+	Name string `yaml:"name"`
+	// From is the position of the override, file:line.
+	From     string             `yaml:"from,omitempty"`
+	Clusters []string           `yaml:"clusters,flow"`
+	Objects  []OverriddenObject `yaml:"objects"`
+}
+
+// OverriddenObject is an object that an override changes.
+type OverriddenObject struct {
+	ID manifest.ID `yaml:"id"`
+	// Changes are the fields that change, as in "replicas 3 → 5"; none of a Secret.
+	Changes []string `yaml:"changes,omitempty"`
+}
+
+// Variant is what a renderer, or overrides, make of the seed for some clusters.
 type Variant struct {
 	Name     string   `yaml:"name"`
 	Clusters []string `yaml:"clusters,flow"`

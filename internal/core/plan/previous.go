@@ -161,7 +161,7 @@ func Remove(last *Plan, revision string) *Plan {
 	out := *last
 	out.Version, out.Removal, out.Revision, out.Generation = Current, true, revision, last.Generation+1
 	out.Inputs = digestOf([]string{rulesVersion, "removal", last.Seed})
-	out.Contents, out.Variants, out.Plugins, out.Placements, out.Warnings, out.DisabledRules, out.Moves = nil, nil, nil, nil, nil, nil, nil
+	out.Contents, out.Variants, out.Overrides, out.Plugins, out.Placements, out.Warnings, out.DisabledRules, out.Moves = nil, nil, nil, nil, nil, nil, nil, nil
 	waiting := last.Waiting()
 	out.Tiers = make([]Tier, len(last.Tiers))
 	for i := range last.Tiers {

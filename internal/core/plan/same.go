@@ -35,7 +35,7 @@ func samePlan(a, b *Plan) bool {
 func essence(p *Plan) *Plan {
 	e := *p
 	e.Generation, e.Version = 0, manifest.Version{}
-	e.Revision, e.From, e.Inputs, e.Warnings, e.Variants, e.Placements, e.Dependencies = "", "", "", nil, nil, nil, nil
+	e.Revision, e.From, e.Inputs, e.Warnings, e.Variants, e.Overrides, e.Placements, e.Dependencies = "", "", "", nil, nil, nil, nil, nil
 	e.Contents = slices.Clone(p.Contents)
 	for i := range e.Contents {
 		e.Contents[i].Objects = slices.Clone(e.Contents[i].Objects)

@@ -406,6 +406,11 @@ func summary(o *plan.Outcome) string {
 	for _, m := range o.Plan.Moves {
 		fmt.Fprintf(&b, "on %s %s\n", strings.Join(m.Clusters, ", "), &m)
 	}
+	for _, over := range o.Plan.Overrides {
+		for _, one := range over.Objects {
+			fmt.Fprintf(&b, "override %s (%s) of %s on %s: %s\n", over.Name, over.From, one.ID, strings.Join(over.Clusters, ", "), strings.Join(one.Changes, "; "))
+		}
+	}
 	for _, w := range o.Plan.Warnings {
 		fmt.Fprintf(&b, "warning: %s: %s\n", w.Object, w.Message)
 	}
