@@ -67,7 +67,7 @@ func (w *world) mergeAll(cluster string, names ...string) {
 		w.tick()
 		w.mustStay(cluster, names...)
 	}
-	if !w.converge(10) {
+	if !w.converge(60) {
 		w.t.Fatalf("not released:\n%s", w.describe())
 	}
 }
@@ -380,36 +380,92 @@ func TestASeedIsRemovedWhileAnObjectMoves(t *testing.T) {
 	}
 }
 
-// TestLawOfMoves changes dependencies at random while people merge, reject and retry in any order, and
-// clusters work at their own pace: no object is ever lost.
+// randomShelf is a seed whose objects wait for each other at random, never in a circle.
+func randomShelf(r *rand.Rand, names []string) string {
+	var objects []string
+	order := r.Perm(len(names))
+	for i, at := range order {
+		o := names[at] + fmt.Sprintf("=%d", r.IntN(3))
+		if i > 0 && r.IntN(2) == 0 {
+			o += ">" + names[order[r.IntN(i)]]
+		}
+		objects = append(objects, o)
+	}
+	slices.Sort(objects)
+	by := []string{"Tier", "Level", "Cluster", "Seed"}[r.IntN(4)]
+	return shelf(objects...) + "---\n" + document("Seed", "shelf", "spec: {rollout: {groupBy: "+by+"}}")
+}
+
+// editOne takes the annotations of objects out of an open proposal of one tier, as a person may.
+func (w *world) editOne(r *rand.Rand) {
+	open := slices.DeleteFunc(w.open(), func(p forge.Proposal) bool { return len(p.Tiers) > 1 })
+	if len(open) == 0 {
+		return
+	}
+	branch := open[r.IntN(len(open))].Branch
+	w.gitops.mu.Lock()
+	edited := map[string]string{}
+	for at, hash := range w.gitops.trees[w.gitops.commits[w.gitops.refs[branch]].Tree] {
+		text := string(w.gitops.blobs[hash])
+		if bare := strings.Replace(text, plan.Protection+": disabled", "example.com/edited: \"true\"", 1); bare != text && strings.HasPrefix(at, "planted/") {
+			edited[at] = bare
+		}
+	}
+	w.gitops.mu.Unlock()
+	if len(edited) > 0 {
+		w.say("%s loses annotations", branch)
+		w.gitops.put(branch, "Remove annotations", edited)
+	}
+}
+
+// annotate puts annotations back that editOne took away, where tiers are held for that.
+func (w *world) annotate() {
+	seed, _ := w.report.Seed("shelf")
+	for _, t := range seed.Tiers {
+		if t.Reason == v1alpha1.ReasonMoveUnprotected {
+			text := strings.Replace(w.file("main", t.Path), "example.com/edited: \"true\"", plan.Protection+": disabled", 1)
+			w.gitops.put("main", "Put the annotation back", map[string]string{t.Path: text})
+		}
+	}
+}
+
+// TestLawOfMoves changes dependencies at random while people merge, reject, edit and retry in any order,
+// objects become unhealthy, documents break, and clusters work at their own pace: no object is ever lost.
 func TestLawOfMoves(t *testing.T) {
 	worlds, protected := 12, 0
 	if testing.Short() {
 		worlds = 4
 	}
 	for seed := range worlds {
+		seed := *start + int64(seed)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(seed), 9))
-			w := shelved(t, fleet{workload: []string{"x", "z"}, seed: int64(seed), chaos: simulator.Chaos{}})
+			w := shelved(t, fleet{workload: []string{"x", "z"}, seed: seed, chaos: simulator.Chaos{}})
 			names := []string{"a", "b", "c"}
+			unhealthy := map[string]bool{}
 			for range 60 {
-				switch r.IntN(8) {
-				case 0:
-					i, j := r.IntN(len(names)), r.IntN(len(names))
-					objects := slices.Clone(names)
-					objects[i] += fmt.Sprintf("=%d", r.IntN(3))
-					if i != j {
-						objects[i] += ">" + names[j]
-					}
-					w.put(shelf(objects...))
-				case 1:
+				switch r.IntN(16) {
+				case 0, 1:
+					w.put(randomShelf(r, names))
+				case 2, 3:
 					w.retry()
-				case 2:
+				case 4, 5:
 					if open := w.open(); len(open) > 0 {
 						w.reject(open[r.IntN(len(open))].Branch)
 					}
-				case 3:
+				case 6, 7:
 					w.restart()
+				case 8:
+					w.editOne(r)
+				case 9:
+					name := names[r.IntN(len(names))]
+					if unhealthy[name] = !unhealthy[name]; unhealthy[name] {
+						w.simulator.Break("x", mustID(t, "core/ConfigMap/shelf/"+name), "broken")
+					} else {
+						w.simulator.Heal("x", mustID(t, "core/ConfigMap/shelf/"+name))
+					}
+				case 10:
+					w.breakOrFix("z")
 				default:
 					if open := w.mergeable(); len(open) > 0 {
 						w.merge(open[r.IntN(len(open))])
@@ -427,7 +483,19 @@ func TestLawOfMoves(t *testing.T) {
 					}
 				}
 			}
+			for _, name := range names {
+				w.simulator.Heal("x", mustID(t, "core/ConfigMap/shelf/"+name))
+			}
+			if w.broken["z"] {
+				w.breakOrFix("z")
+			}
 			for range 5 {
+				for _, p := range w.open() {
+					if p.Edited {
+						w.deleteBranch(p.Branch)
+					}
+				}
+				w.annotate()
 				w.retry()
 				w.mergingRounds(10)
 			}
