@@ -2,6 +2,8 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -46,7 +48,9 @@ func Complete(objects []Object, opts Options) (Result, error) {
 	}
 	for _, o := range kept {
 		if o, ok := c.resolveNamespace(o); ok {
-			c.keep(o)
+			if o, ok = c.fillSubjects(o); ok {
+				c.keep(o)
+			}
 		}
 	}
 	c.result.Warnings = c.warnings.problems().sorted()
@@ -209,6 +213,34 @@ func (c *completion) fill(o Object) (Object, bool) {
 		return o, false
 	}
 	return o.WithNamespace(c.opts.Namespace), true
+}
+
+// fillSubjects adds the namespace of the options to the ServiceAccounts of a ClusterRoleBinding that
+// have none, which no API server accepts. In a RoleBinding these are in its own namespace.
+func (c *completion) fillSubjects(o Object) (Object, bool) {
+	subjects := o.Slice("subjects")
+	lacks := func(subject any) bool {
+		s, _ := subject.(map[string]any)
+		return s["kind"] == "ServiceAccount" && (s["namespace"] == nil || s["namespace"] == "")
+	}
+	if o.ID.Group != "rbac.authorization.k8s.io" || o.ID.Kind != "ClusterRoleBinding" || o.Encrypted() || !slices.ContainsFunc(subjects, lacks) {
+		return o, true
+	}
+	if c.opts.Namespace == "" {
+		c.refuse(v1alpha1.ReasonMissingNamespace, o, "a ServiceAccount in its subjects has no namespace", "Write subjects[].namespace, or set Seed.spec.namespace or -n.")
+		return o, false
+	}
+	filled := slices.Clone(subjects)
+	for i, subject := range filled {
+		if lacks(subject) {
+			s := maps.Clone(subject.(map[string]any))
+			s["namespace"] = c.opts.Namespace
+			filled[i] = s
+		}
+	}
+	o.Body = clone(o.Body)
+	o.Body["subjects"] = filled
+	return o, true
 }
 
 // strip removes the namespace of an object that has none on an API server. It would be part of the

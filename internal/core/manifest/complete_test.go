@@ -18,6 +18,9 @@ func TestComplete(t *testing.T) {
 	hook := func(name, hooks string) string {
 		return pod(name, "  namespace: ns\n  annotations: {helm.sh/hook: \""+hooks+"\"}\n---\n")
 	}
+	binding := func(kind, namespace string) string {
+		return "apiVersion: rbac.authorization.k8s.io/v1\nkind: " + kind + "\nmetadata: {name: a}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}\nsubjects: [{kind: ServiceAccount, name: s" + namespace + "}]\n"
+	}
 	tests := map[string]struct {
 		text         string
 		opts         Options
@@ -42,6 +45,13 @@ func TestComplete(t *testing.T) {
 		"a malformed namespace to fill in is a problem": {
 			text: pod("a"), opts: Options{Namespace: "N"},
 			wantProblems: []string{"InvalidName field=Seed.spec.namespace"},
+		},
+		"a ServiceAccount without a namespace in a ClusterRoleBinding is a problem": {
+			text:         binding("ClusterRoleBinding", ""),
+			wantProblems: []string{`f:1: ClusterRoleBinding "a": MissingNamespace`},
+		},
+		"a ServiceAccount without a namespace in a RoleBinding is in that of the binding": {
+			text: binding("RoleBinding", ""), opts: Options{Namespace: "ns"}, want: []string{"rbac.authorization.k8s.io/RoleBinding/ns/a@f:1"},
 		},
 		"cluster-scoped objects get none": {
 			text: "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n", opts: Options{Namespace: "ns"}, want: []string{"core/Namespace/a@f:1"},
@@ -147,6 +157,34 @@ func TestComplete(t *testing.T) {
 			}
 			for _, o := range got.Objects {
 				checkRoundTrip(t, o)
+			}
+		})
+	}
+}
+
+func TestAServiceAccountOfAClusterRoleBindingGetsTheNamespace(t *testing.T) {
+	for sentence, c := range map[string]struct {
+		kind string
+		want any
+	}{
+		"in a ClusterRoleBinding it is filled in": {"ClusterRoleBinding", "ns"},
+		"in a RoleBinding it need not be":         {"RoleBinding", nil},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			objects, err := Parse("f", []byte("apiVersion: rbac.authorization.k8s.io/v1\nkind: "+c.kind+"\nmetadata: {name: a, namespace: own}\nsubjects: [{kind: User, name: u}, {kind: ServiceAccount, name: s}, {kind: ServiceAccount, name: s, namespace: other}]\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Complete(objects, Options{Namespace: "ns"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var namespaces []any
+			for _, subject := range got.Objects[0].Slice("subjects") {
+				namespaces = append(namespaces, subject.(map[string]any)["namespace"])
+			}
+			if diff := cmp.Diff([]any{nil, c.want, "other"}, namespaces); diff != "" {
+				t.Errorf("namespaces of subjects (-want +got):\n%s", diff)
 			}
 		})
 	}

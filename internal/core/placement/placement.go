@@ -245,16 +245,34 @@ func (s *placer) addCreated(inv *catalog.Inventory, n *node) error {
 	return inv.CheckKubeConfig(doc.Name)
 }
 
-// inOrder sorts problems by position and drops duplicates: followers repeat the
-// problems of the object that they follow.
+// inOrder sorts problems by position and drops duplicates: followers repeat the problems of the
+// object that they follow. What several objects have in common is one problem.
 func inOrder(problems manifest.Problems) manifest.Problems {
 	slices.SortStableFunc(problems, func(a, b manifest.Problem) int { return a.Source.Compare(b.Source) })
 	seen := map[manifest.Problem]bool{}
-	return slices.DeleteFunc(problems, func(p manifest.Problem) bool {
-		again := seen[p]
+	count := map[manifest.Problem]int{}
+	var first manifest.Problems
+	for _, p := range problems {
+		if seen[p] {
+			continue
+		}
 		seen[p] = true
-		return again
-	})
+		if count[cause(p)]++; count[cause(p)] == 1 {
+			first = append(first, p)
+		}
+	}
+	for i, p := range first {
+		if n := count[cause(p)]; n > 1 {
+			first[i].Object, first[i].Message = fmt.Sprintf("%d objects", n), fmt.Sprintf("%s; first: %s", p.Message, p.Object)
+		}
+	}
+	return first
+}
+
+// cause returns a problem without the object that has it.
+func cause(p manifest.Problem) manifest.Problem {
+	p.Source, p.Object = manifest.Source{}, ""
+	return p
 }
 
 // newPlacer indexes the objects of one variant by what the rules ask for: by id, kind, namespace,

@@ -63,15 +63,15 @@ func roleOf(binding *manifest.Object) manifest.ID {
 	return role
 }
 
-// subjectsOf returns the ServiceAccounts that a binding names.
+// subjectsOf returns the ServiceAccounts that a binding names. Without a namespace they are in that
+// of the binding.
 func subjectsOf(binding *manifest.Object) []manifest.ID {
 	var accounts []manifest.ID
 	for _, subject := range mappings(binding.Body["subjects"]) {
 		if subject["kind"] == "ServiceAccount" {
-			id := manifest.ID{Kind: "ServiceAccount"}
-			id.Name, _ = subject["name"].(string)
-			id.Namespace, _ = subject["namespace"].(string)
-			accounts = append(accounts, id)
+			name, _ := subject["name"].(string)
+			namespace, _ := subject["namespace"].(string)
+			accounts = append(accounts, manifest.ID{Kind: "ServiceAccount", Namespace: cmp.Or(namespace, binding.ID.Namespace), Name: name})
 		}
 	}
 	return accounts

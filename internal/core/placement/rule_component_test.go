@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,6 +58,14 @@ func TestRuleComponent(t *testing.T) {
 		},
 		"a controller that may write the status of a management kind is for a management cluster": {
 			clusters: fleet, of: controller, seed: []string{role("metal3.io", "patch"), fmt.Sprintf(binding, "racks"), runner},
+			want: where{"mgmt", "component"},
+		},
+		"a RoleBinding names a ServiceAccount of its own namespace where it gives none": {
+			clusters: fleet, of: controller,
+			seed: []string{
+				strings.Replace(strings.Replace(role("metal3.io", "patch"), "ClusterRole", "Role", 1), "name: racks,", "name: racks, namespace: racks,", 1), runner,
+				"apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: racks, namespace: racks}\nroleRef: {kind: Role, name: racks}\nsubjects: [{kind: ServiceAccount, name: racks}]\n",
+			},
 			want: where{"mgmt", "component"},
 		},
 		"one that may only read it is not": {

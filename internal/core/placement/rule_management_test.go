@@ -52,10 +52,9 @@ func TestRuleManagementAPI(t *testing.T) {
 			seed: []string{"apiVersion: pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: s3}\nspec: {package: example.com/provider-aws-s3}\n"},
 			want: where{"mgmt", "management-api"},
 		},
-		"every object without a management cluster is reported": {
+		"all objects without a management cluster are one problem": {
 			clusters: []string{edgeEU}, seed: []string{host, "apiVersion: agent-install.openshift.io/v1beta1\nkind: InfraEnv\nmetadata: {name: i, namespace: default}\n"},
-			wantError: `seeds/web/web.yaml:1: BareMetalHost "h": NoManagementCluster
-seeds/web/web.yaml:5: InfraEnv "i": NoManagementCluster`,
+			wantError: `seeds/web/web.yaml:1: 2 objects: NoManagementCluster`,
 		},
 	})
 }
