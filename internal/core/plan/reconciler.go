@@ -140,9 +140,13 @@ func (a *assembly) healthOf(tv tierVertices, creates bool) tierHealth {
 	h := tierHealth{wait: !creates && len(more) == 0, checks: more}
 	byKind := map[string]template.HealthCheckExpr{}
 	needed := map[string][]string{}
+	claims, claimed := false, false
 	for _, i := range tv.vertices {
 		id := a.graph.Object(i)
 		content := a.contents.On(id, tv.cluster)
+		if id.GroupKind() == claimKind {
+			claims, claimed = true, claimed || a.waited[i]
+		}
 		kind, creator := catalog.Creator(id.GroupKind())
 		counts := creator || a.waited[i]
 		if content == nil || !counts && (creates || h.wait || isSkipped(content.Object)) {
@@ -157,6 +161,10 @@ func (a *assembly) healthOf(tv tierVertices, creates bool) tierHealth {
 		key := id.GroupKind().String() // Flux takes one expression for a kind, whatever its versions
 		byKind[key] = template.HealthCheckExpr{APIVersion: check.APIVersion, Kind: id.Kind}
 		needed[key] = append(needed[key], ready...)
+	}
+	if claims && !claimed {
+		key := claimKind.String()
+		byKind[key], needed[key] = template.HealthCheckExpr{APIVersion: "v1", Kind: claimKind.Kind}, []string{claimUsable}
 	}
 	for _, key := range sortedKeys(byKind) {
 		expr := byKind[key]
@@ -188,6 +196,13 @@ func (a *assembly) allBeside(tv tierVertices) []template.HealthCheck {
 func isSkipped(o *manifest.Object) bool {
 	return o.Annotation("kustomize.toolkit.fluxcd.io/reconcile") == "disabled" || o.Annotation("kustomize.toolkit.fluxcd.io/ssa") == "Ignore"
 }
+
+var claimKind = manifest.GroupKind{Kind: "PersistentVolumeClaim"}
+
+// claimUsable is also true of a claim that waits for its first Pod, as with most storage of clouds,
+// or for what provisions its volume: a later tier may bring either. A Pod that uses the claim is not
+// ready before it is bound. Where something was declared to wait for a claim, it is not used.
+const claimUsable = "status.phase in ['Bound', 'Pending']"
 
 // allOf returns one expression of several, as Flux has one for all objects of a kind.
 func allOf(exprs []string) string {
