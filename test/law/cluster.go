@@ -235,35 +235,29 @@ func (c *cluster) awaitCRD(ctx context.Context, o *unstructured.Unstructured) er
 	})
 }
 
-// awaitConfigurations waits until all webhook configurations that were applied are in force. The
-// API server learns of them in order, so one more of each kind is applied, which refuses a mark of
-// its own, until it does.
-func (c *cluster) awaitConfigurations(ctx context.Context, mark int) error {
-	for _, kind := range []string{"Validating", "Mutating"} {
-		label := fmt.Sprintf("law-%s-%d", strings.ToLower(kind), mark)
-		o := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind + "WebhookConfiguration", "metadata": map[string]any{"name": "law"},
-			"webhooks": []any{map[string]any{
-				"name": "law.example.com", "admissionReviewVersions": []any{"v1"}, "sideEffects": "None", "failurePolicy": "Fail",
-				"clientConfig":   map[string]any{"service": map[string]any{"namespace": "default", "name": label}},
-				"objectSelector": map[string]any{"matchLabels": map[string]any{"law": label}},
-				"rules":          []any{map[string]any{"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "operations": []any{"CREATE"}, "resources": []any{"configmaps"}}},
-			}},
-		}}
-		if err := c.apply(ctx, resource{strings.ToLower(kind) + "webhookconfigurations", false}, o, false); err != nil {
-			return err
-		}
-		probe := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "law", "labels": map[string]any{"law": label}}}
-		err := until(ctx, "webhook configurations are in force", func(ctx context.Context) error {
-			err := c.call(ctx, http.MethodPost, "/api/v1/namespaces/default/configmaps", url.Values{"dryRun": {"All"}}, jsonType, probe, nil)
-			if err == nil {
-				return fmt.Errorf("the newest one is not")
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+// awaitConfigurations waits until all webhook configurations of a kind, Validating or Mutating, that
+// were applied are in force. The API server learns of them in order, so one more is applied, which
+// refuses a mark of its own, until it does.
+func (c *cluster) awaitConfigurations(ctx context.Context, kind string, mark int) error {
+	label := fmt.Sprintf("law-%s-%d", strings.ToLower(kind), mark)
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind + "WebhookConfiguration", "metadata": map[string]any{"name": "law"},
+		"webhooks": []any{map[string]any{
+			"name": "law.example.com", "admissionReviewVersions": []any{"v1"}, "sideEffects": "None", "failurePolicy": "Fail",
+			"clientConfig":   map[string]any{"service": map[string]any{"namespace": "default", "name": label}},
+			"objectSelector": map[string]any{"matchLabels": map[string]any{"law": label}},
+			"rules":          []any{map[string]any{"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "operations": []any{"CREATE"}, "resources": []any{"configmaps"}}},
+		}},
+	}}
+	if err := c.apply(ctx, resource{strings.ToLower(kind) + "webhookconfigurations", false}, o, false); err != nil {
+		return err
 	}
-	return nil
+	probe := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "law", "labels": map[string]any{"law": label}}}
+	return until(ctx, "webhook configurations are in force", func(ctx context.Context) error {
+		err := c.call(ctx, http.MethodPost, "/api/v1/namespaces/default/configmaps", url.Values{"dryRun": {"All"}}, jsonType, probe, nil)
+		if err == nil {
+			return fmt.Errorf("the newest one is not")
+		}
+		return nil
+	})
 }

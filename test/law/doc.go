@@ -5,7 +5,8 @@
 // packages.go lists packages of other projects, which make servers downloads, and stacks of them:
 // control planes that plan them for one or several clusters. A stack is planned by the furrow
 // program, its tiers are read from the files that furrow plan --out writes, and a run applies them
-// level by level to an API server for each cluster, in a random order within a level.
+// level by level to an API server for each cluster: each level in its worst order, and then again
+// in random ones.
 //
 // The API servers admit pods by ServiceAccount, with controllers that make the default accounts.
 // What they send to Services goes to a socket of the test (egress.go), which answers for admission

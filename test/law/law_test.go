@@ -16,7 +16,7 @@ import (
 
 var (
 	orders = flag.Int("orders", 20, "random orders of each level")
-	fresh  = flag.Int("fresh", 1, "how many times the random orders of a stack begin with empty clusters")
+	fresh  = flag.Int("fresh", 0, "how many more times the random orders of a stack begin with empty clusters")
 	seed   = flag.Uint64("seed", 1, "the first random order")
 )
 
@@ -77,7 +77,7 @@ func obey(t *testing.T, w *worker, p *planned) {
 	if err := r.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	needless, err := r.worst(t.Context(), rand.New(rand.NewPCG(*seed, 0)), "namespace", "crd", "conversion")
+	needless, err := r.worst(t.Context(), rand.New(rand.NewPCG(*seed, 0)), *orders, "namespace", "crd", "conversion")
 	if err != nil {
 		t.Fatal(err)
 	}

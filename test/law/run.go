@@ -66,11 +66,12 @@ func (r *run) begin(ctx context.Context) error {
 
 // worst applies each level in its worst order: what can refuse others comes first, and then each
 // object of the level is tried by itself, with nothing else of the level declared, as Flux tries
-// all before it applies any. An object that is taken now is taken in every order.
+// all before it applies any. An object that is taken now is taken in every order. Then it applies
+// the level in several random orders.
 //
 // Before a level, it tries the objects of the next one that wait for it by one of some rules. A
 // boundary between tiers that no such object needs is returned.
-func (r *run) worst(ctx context.Context, random *rand.Rand, rules ...string) (needless []string, err error) {
+func (r *run) worst(ctx context.Context, random *rand.Rand, orders int, rules ...string) (needless []string, err error) {
 	levels := r.plan.levels()
 	for i, level := range levels {
 		if i+1 < len(levels) {
@@ -94,6 +95,9 @@ func (r *run) worst(ctx context.Context, random *rand.Rand, rules ...string) (ne
 			}
 		}
 		if err := r.declare(ctx, shuffled(rest, random)); err != nil {
+			return nil, err
+		}
+		if err := r.again(ctx, level, random, orders); err != nil {
 			return nil, err
 		}
 		if err := r.finish(ctx, level); err != nil {
@@ -120,23 +124,34 @@ func (r *run) boundary(ctx context.Context, level, next []*object, rules []strin
 	return why, nil
 }
 
-// random applies each level in several random orders. Between two of them, all of the level is
-// deleted but its CRDs and Namespaces: API servers need long to forget these.
+// random applies each level in several random orders.
 func (r *run) random(ctx context.Context, random *rand.Rand, orders int) error {
 	for _, level := range r.plan.levels() {
 		if err := r.declare(ctx, shuffled(level, random)); err != nil {
 			return err
 		}
-		_, again := split(level, stays)
-		for range orders - 1 {
-			if err := r.remove(ctx, again); err != nil {
-				return err
-			}
-			if err := r.declare(ctx, shuffled(again, random)); err != nil {
-				return err
-			}
+		if err := r.again(ctx, level, random, orders-1); err != nil {
+			return err
 		}
 		if err := r.finish(ctx, level); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// again deletes a level and applies it in a random order, several times. Its CRDs and Namespaces
+// stay: API servers need long to forget these. So does what another stack applies so.
+func (r *run) again(ctx context.Context, level []*object, random *rand.Rand, orders int) error {
+	_, objects := split(level, func(o *object) bool { return stays(o) || r.plan.stack.repeats(o.seed) })
+	if len(objects) < 2 {
+		return nil // there is one order
+	}
+	for range orders {
+		if err := r.remove(ctx, objects); err != nil {
+			return err
+		}
+		if err := r.declare(ctx, shuffled(objects, random)); err != nil {
 			return err
 		}
 	}
@@ -195,21 +210,32 @@ func (r *run) remove(ctx context.Context, objects []*object) error {
 			}
 			p.declared = slices.Delete(p.declared, i, i+1)
 		}
-		if len(first) > 0 {
-			if err := r.inForce(ctx); err != nil {
-				return err
-			}
+		if err := r.inForce(ctx, first); err != nil {
+			return err
 		}
+		first = nil
 	}
 	return nil
 }
 
-// inForce waits until the API servers act by the webhook configurations that they have.
-func (r *run) inForce(ctx context.Context) error {
-	r.mark++
-	for _, name := range r.plan.clusters() {
-		if err := r.clusters[name].awaitConfigurations(ctx, r.mark); err != nil {
-			return err
+// inForce waits until the API servers act by what was applied or deleted of the webhook
+// configurations among some objects.
+func (r *run) inForce(ctx context.Context, objects []*object) error {
+	changed := map[string]map[string]bool{} // by cluster, then by kind
+	for _, o := range objects {
+		if kind, ok := strings.CutSuffix(o.body.GetKind(), "WebhookConfiguration"); ok {
+			if changed[o.cluster] == nil {
+				changed[o.cluster] = map[string]bool{}
+			}
+			changed[o.cluster][kind] = true
+		}
+	}
+	for name, kinds := range changed {
+		for kind := range kinds {
+			r.mark++
+			if err := r.clusters[name].awaitConfigurations(ctx, kind, r.mark); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -227,9 +253,9 @@ func (r *run) finish(ctx context.Context, level []*object) error {
 			}
 			waiting = append(waiting, more...)
 		}
-		if r.mark > 0 {
-			// The caBundles are in force too.
-			if err := r.inForce(ctx); err != nil {
+		// The caBundles are in force too, also those that a level before waited for.
+		for _, p := range r.players {
+			if err := r.inForce(ctx, p.declared); err != nil {
 				return err
 			}
 		}
@@ -277,10 +303,7 @@ func (r *run) try(ctx context.Context, o *object, dryRun bool) (*rejection, erro
 		return nil, nil
 	}
 	p.declared = append(p.declared, o)
-	if strings.HasSuffix(o.body.GetKind(), "WebhookConfiguration") {
-		return nil, r.inForce(ctx)
-	}
-	return nil, nil
+	return nil, r.inForce(ctx, []*object{o})
 }
 
 // ready waits until what a level declared on a cluster is ready, and lets run what can. It returns

@@ -1,5 +1,7 @@
 package law
 
+import "slices"
+
 // stack is a control plane: seeds that are planned together.
 type stack struct {
 	name string
@@ -295,4 +297,18 @@ var stacks = []stack{
 	{"vertical-pod-autoscaler", oneCluster, []pack{verticalPod}},
 	{"cluster-api", management, []pack{certManagerOfManagement, clusterAPI, clusterAPIAWS}},
 	{"edge", management, []pack{certManagerOfManagement, clusterAPI, edge, prometheus}},
+}
+
+// repeats reports whether a seed is also in a stack before this one. Its tiers go through their
+// random orders there.
+func (s stack) repeats(seed string) bool {
+	for _, other := range stacks {
+		if other.name == s.name {
+			return false
+		}
+		if slices.ContainsFunc(other.packs, func(p pack) bool { return p.name == seed }) {
+			return true
+		}
+	}
+	return false
 }

@@ -104,7 +104,9 @@ func run(ctx context.Context, c command) (string, error) {
 func (c command) prepare(out io.Writer) *exec.Cmd {
 	cmd := exec.Command(c.program, c.args...)
 	cmd.Dir = c.dir
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "TMPDIR=" + os.TempDir()}, c.env...)
+	// Servers of tests live briefly. Collecting garbage less often saves an API server a sixth of its
+	// processor time, and costs memory up to the limit.
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "TMPDIR=" + os.TempDir(), "GOGC=400", "GOMEMLIMIT=512MiB"}, c.env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = attributes(c.as)
 	return cmd
