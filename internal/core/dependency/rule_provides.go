@@ -83,6 +83,9 @@ func (w *World) installations() *installations {
 			continue
 		}
 		cluster, known := targetOf(w, v, o)
+		if own := w.Cluster(v).Name; known && cluster != own {
+			w.result.Connected = append(w.result.Connected, own, cluster)
+		}
 		switch {
 		case !known:
 		case len(found.apis) > 0:

@@ -59,6 +59,14 @@ type Result struct {
 	Graph    *Graph
 	Warnings []Finding
 	Errors   []Finding
+	// Connected are the clusters with something that waits for another cluster, or that another
+	// cluster waits for, or installs to; some may be named twice.
+	Connected []string
+}
+
+// Known returns what rules may know of a cluster besides its name.
+func Known(c catalog.Cluster) catalog.Cluster {
+	return catalog.Cluster{Source: v1alpha1.ObjectReference{Namespace: c.Source.Namespace}, Provides: c.Provides, CreatedBy: c.CreatedBy}
 }
 
 // World is what the rules read, and draw their edges into: all objects where they are, the
@@ -81,9 +89,10 @@ type World struct {
 	// last is each vertex' newest edge, counted from 1, and before the one that was drawn before an
 	// edge at the same vertex: so edges can be followed while more are drawn.
 	last, before []int32
-	// awaited are the vertices that some other waits for.
-	awaited []bool
-	reasons map[Reason]int32
+	// awaited are the vertices that some other waits for, and connected the clusters with an edge to
+	// another one or from it.
+	awaited, connected []bool
+	reasons            map[Reason]int32
 	// others are reasons with the name of the seed that has what is waited for.
 	others map[ofSeed]int32
 	// around is what surroundings returns.
@@ -115,6 +124,11 @@ func Build(seeds []Seed, inv *catalog.Inventory) Result {
 		r.Draw(w)
 	}
 	w.graph.finish()
+	for i, connected := range w.connected {
+		if connected {
+			w.result.Connected = append(w.result.Connected, w.graph.clusters[i])
+		}
+	}
 	return *w.result
 }
 
@@ -159,8 +173,8 @@ func (w *World) ID(v int32) manifest.ID { return w.graph.Object(v) }
 // Object returns what a vertex has on its cluster, nil where the seed has no content for it.
 func (w *World) Object(v int32) *manifest.Object { return w.content[v] }
 
-// Cluster returns the cluster of a vertex; it is empty but for the name where the cluster is not
-// known.
+// Cluster returns what is Known of the cluster of a vertex, and its name; nothing else where there is
+// no such cluster.
 func (w *World) Cluster(v int32) *catalog.Cluster { return w.clusters[w.graph.vertices[v].cluster] }
 
 // Find returns the vertex of some names.
@@ -266,6 +280,9 @@ func (w *World) add(from, to, reason int32) {
 	g.Edges = append(g.Edges, Edge{from, to, reason})
 	w.before = append(w.before, w.last[from])
 	w.last[from] = index(len(g.Edges))
+	if a, b := g.vertices[from].cluster, g.vertices[to].cluster; a != b {
+		w.connected[a], w.connected[b] = true, true
+	}
 	if g.reasons[reason].Kind == Hard {
 		w.awaited[to] = true
 	}
@@ -386,7 +403,7 @@ func (w *World) addNames() {
 	}
 	slices.Sort(g.clusters)
 	for _, name := range g.clusters {
-		c := w.Inventory.Clusters[name]
+		c := Known(w.Inventory.Clusters[name])
 		c.Name = name
 		w.clusters = append(w.clusters, &c)
 	}
@@ -417,7 +434,7 @@ func (w *World) addVertices() {
 	}
 	g.vertices = slices.Compact(g.vertices)
 	w.content, w.last = make([]*manifest.Object, len(g.vertices)), make([]int32, len(g.vertices))
-	w.awaited = make([]bool, len(g.vertices))
+	w.awaited, w.connected = make([]bool, len(g.vertices)), make([]bool, len(g.clusters))
 	w.held, w.leaving = make([]bool, len(g.vertices)), make([]bool, len(g.vertices))
 	for i, v := range g.vertices {
 		if content := w.seeds[v.seed].Contents.On(g.objects[v.object], g.clusters[v.cluster]); content != nil {

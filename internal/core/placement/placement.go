@@ -352,11 +352,24 @@ func (s *placer) management(o *manifest.Object) (string, error) {
 	return "", o.Problem(v1alpha1.ReasonManagementClusterAmbiguous, "it belongs on a management cluster, and there are several: "+strings.Join(declared, ", "), "Set spec.managementCluster of the Seed.")
 }
 
-// union sorts a copy and drops duplicates; rules may return slices of the inventory.
+// union returns the clusters in order, each once. Lists that are like that already are shared: rules
+// return slices of the inventory, and many objects go to the same clusters.
 func union(clusters []string) []string {
+	if isUnion(clusters) {
+		return slices.Clip(clusters)
+	}
 	out := slices.Clone(clusters)
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+func isUnion(clusters []string) bool {
+	for i := 1; i < len(clusters); i++ {
+		if clusters[i-1] >= clusters[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func appendProblem(problems manifest.Problems, err error) manifest.Problems {

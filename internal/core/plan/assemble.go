@@ -37,13 +37,31 @@ type assembly struct {
 // tierVertices are the vertices of one tier. A tier on a cluster whose document
 // cannot be used has none: it is taken over as it was, of a plan.
 type tierVertices struct {
-	cluster  string
-	ordinal  int
-	vertices []int32
-	was      *Tier
-	of       *Plan
+	*classTier
+	cluster string
+	ordinal int
+	was     *Tier
+	of      *Plan
 	// held reports whether the tier has what is planted, because objects move on its cluster.
 	held bool
+}
+
+// classTier is what the tiers of a class of clusters have in common.
+type classTier struct {
+	// first is the cluster that the vertices are on: one of the class.
+	first    string
+	vertices []int32
+	// found reports whether the rest is there.
+	found         bool
+	prerequisites []Prerequisite
+	health        *tierHealth
+	// files is nil where something leaves the tier, whose content is that of its own cluster.
+	files *tierFiles
+}
+
+// vertex returns a vertex of the tier on its own cluster.
+func (a *assembly) vertex(tv tierVertices, i int32) dependency.Vertex {
+	return dependency.Vertex{Seed: a.seed.Name, Object: a.graph.Object(i), Cluster: tv.cluster}
 }
 
 // assemble makes a seed's plan. Its reconciler objects, which cost the most, are rendered only
@@ -111,7 +129,7 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 // tierVertices groups the seed's vertices by cluster and ordinal, in that order. Tiers on clusters
 // whose documents cannot be used are those of the plan before.
 func (a *assembly) tierVertices() []tierVertices {
-	index := map[Reference]int{}
+	index := map[Reference]*classTier{}
 	var tiers []tierVertices
 	first, end := a.graph.Of(a.seed.Name)
 	for i := first; i < end; i++ {
@@ -120,13 +138,15 @@ func (a *assembly) tierVertices() []tierVertices {
 			continue
 		}
 		key := Reference{Cluster: cluster, Ordinal: a.ordinalOf(i)}
-		at, ok := index[key]
+		t, ok := index[key]
 		if !ok {
-			at = len(tiers)
-			index[key] = at
-			tiers = append(tiers, tierVertices{cluster: cluster, ordinal: key.Ordinal, held: a.isHeld(cluster, key.Ordinal)})
+			t = &classTier{first: cluster}
+			index[key] = t
+			for _, member := range a.classes.membersOf(cluster) {
+				tiers = append(tiers, tierVertices{classTier: t, cluster: member, ordinal: key.Ordinal, held: a.isHeld(member, key.Ordinal)})
+			}
 		}
-		tiers[at].vertices = append(tiers[at].vertices, i)
+		t.vertices = append(t.vertices, i)
 	}
 	if len(a.broken) > 0 {
 		for of, t := range a.previous.tiers() {
@@ -194,9 +214,14 @@ func (a *assembly) addTier(tv tierVertices) error {
 	if err != nil {
 		return err
 	}
-	files, err := a.filesOf(tv)
-	if err != nil {
+	if err := a.findShared(tv); err != nil {
 		return err
+	}
+	files := tv.files
+	if files == nil {
+		if files, err = a.newTierFiles(tv); err != nil {
+			return err
+		}
 	}
 	t.setHash(ModeTree, files.hash)
 	if err := a.put(t.Repo, t.Dir(), File{Hash: files.hash, Dir: true, Files: files.files}); err != nil {
@@ -207,7 +232,7 @@ func (a *assembly) addTier(tv tierVertices) error {
 			t.Creates = append(t.Creates, Creates{cl.Name, id, kubeConfigOf(cl), cl.Declared != a.contents.On(id, tv.cluster).Object.Source})
 		}
 	}
-	t.Prerequisites = a.prerequisites(tv)
+	t.Prerequisites = tv.prerequisitesOn(tv.cluster)
 	if _, known := a.inventory.Clusters[tv.cluster]; known {
 		a.addReconciler(&t, tv)
 	} else {
@@ -232,7 +257,8 @@ func kubeConfigOf(cl catalog.Cluster) KubeConfig {
 func (a *assembly) newTier(tv tierVertices) (Tier, error) {
 	t := Tier{Cluster: tv.cluster, Ordinal: tv.ordinal, Level: a.tiering.Level[tv.vertices[0]]}
 	if _, known := a.inventory.Clusters[tv.cluster]; !known {
-		was := a.planted[a.graph.Vertex(tv.vertices[0])].tier
+		first, _ := a.planted.get(a.vertex(tv, tv.vertices[0]))
+		was := first.tier
 		t.Reconciler, t.Repo, t.Entries, t.Object = was.Reconciler, was.Repo, was.Entries, was.Object
 		return t, nil
 	}
@@ -260,11 +286,11 @@ func (a *assembly) tierOn(cluster string, ordinal int) Tier {
 // checkNotMoved refuses to move planted tiers to another repository, path or reconciler object: the
 // reconciler that has them now would delete their objects, possibly after the new one applied them.
 func (a *assembly) checkNotMoved(tv tierVertices, t Tier) error {
-	if len(a.planted) == 0 {
+	if a.planted.empty() {
 		return nil
 	}
 	for _, i := range tv.vertices {
-		was, planted := a.planted[a.graph.Vertex(i)]
+		was, planted := a.planted.get(a.vertex(tv, i))
 		if !planted {
 			continue
 		}
@@ -294,17 +320,26 @@ type tierFiles struct {
 	contents string
 }
 
-// filesOf returns what a tier holds.
-func (a *assembly) filesOf(tv tierVertices) (*tierFiles, error) {
+// findShared finds what the tier has in common with those of its class, unless that is there already.
+func (a *assembly) findShared(tv tierVertices) error {
+	if tv.found {
+		return nil
+	}
 	key, shared := a.contentsKey(tv)
-	if known := a.tierFiles[string(key)]; shared && known != nil {
-		return known, nil
+	if shared {
+		tv.files = a.tierFiles[string(key)]
 	}
-	f, err := a.newTierFiles(tv)
-	if shared && err == nil {
-		a.tierFiles[string(key)] = f
+	if shared && tv.files == nil {
+		files, err := a.newTierFiles(tv)
+		if err != nil {
+			return err
+		}
+		tv.files = files
+		a.tierFiles[string(key)] = files
 	}
-	return f, err
+	tv.prerequisites = a.prerequisites(tv)
+	tv.found = true
+	return nil
 }
 
 // contentsKey has the number of the content of each object of a tier: tiers with the same ones are
@@ -317,7 +352,7 @@ func (a *assembly) contentsKey(tv tierVertices) (key []byte, shared bool) {
 	key = make([]byte, 0, 4*len(tv.vertices))
 	for _, i := range tv.vertices {
 		content := a.contents.On(a.graph.Object(i), tv.cluster)
-		if content == nil || len(a.leaves) > 0 && a.leaves[a.graph.Vertex(i)] {
+		if content == nil || len(a.leaves) > 0 && a.leaves[a.vertex(tv, i)] {
 			return nil, false
 		}
 		number, known := a.numbers[content]
@@ -340,7 +375,7 @@ func (a *assembly) newTierFiles(tv tierVertices) (*tierFiles, error) {
 	out := &tierFiles{objects: make([]Object, 0, len(ids)), files: map[string]File{}}
 	for n, i := range tv.vertices {
 		o := Object{ID: ids[n], File: names[ids[n]]}
-		file, err := a.file(a.graph.Vertex(i), &o)
+		file, err := a.file(a.vertex(tv, i), &o)
 		if err != nil {
 			return nil, err
 		}
@@ -358,7 +393,8 @@ func (a *assembly) newTierFiles(tv tierVertices) (*tierFiles, error) {
 // file returns the content of one object: of the seed, or as it was planted.
 func (a *assembly) file(v dependency.Vertex, o *Object) (File, error) {
 	if _, moves := a.moving[v.Cluster]; moves {
-		o.From, o.Leaving = a.planted[v].object.From, a.leaves[v]
+		was, _ := a.planted.get(v)
+		o.From, o.Leaving = was.object.From, a.leaves[v]
 		return a.plantedFile(v), nil
 	}
 	if content := a.contents.On(v.Object, v.Cluster); content != nil && !a.leaves[v] {
@@ -375,7 +411,8 @@ func (a *assembly) file(v dependency.Vertex, o *Object) (File, error) {
 		}
 		return file, nil
 	}
-	o.From, o.Leaving = a.planted[v].object.From, true
+	was, _ := a.planted.get(v)
+	o.From, o.Leaving = was.object.From, true
 	return File{Hash: a.unprotectedHash(v)}, nil
 }
 
@@ -412,6 +449,21 @@ func (a *assembly) contentsID(tree layout.Hash, objects []Object) string {
 	return id
 }
 
+// prerequisitesOn returns the prerequisites of the tier on one cluster of its class. What a tier of a
+// class waits for on the same cluster, the others wait for on theirs.
+func (t *classTier) prerequisitesOn(cluster string) []Prerequisite {
+	if cluster == t.first {
+		return t.prerequisites
+	}
+	out := slices.Clone(t.prerequisites)
+	for i := range out {
+		if out[i].Cluster == t.first {
+			out[i].Cluster = cluster
+		}
+	}
+	return out
+}
+
 // prerequisites returns the tiers that hold what the tier's objects wait for, each once, with the
 // first why and the number of others. Edges within the tier are left out: the tier's reconciler
 // applies it as a whole.
@@ -425,7 +477,7 @@ func (a *assembly) prerequisites(tv tierVertices) []Prerequisite {
 	first, end := a.graph.Of(a.seed.Name)
 	for _, i := range tv.vertices {
 		for _, e := range a.graph.Waits(i) {
-			own := first <= e.To && e.To < end && a.graph.Cluster(e.To) == tv.cluster
+			own := first <= e.To && e.To < end && a.graph.Cluster(e.To) == tv.first
 			if own && (a.ordinalOf(e.To) == tv.ordinal || a.absent(e.To)) {
 				continue
 			}
@@ -474,7 +526,7 @@ func (a *assembly) addDependencies() {
 		rule string
 	}
 	index := map[key]int{}
-	add := func(from, to dependency.Vertex, d Dependency) {
+	add := func(from, to dependency.Vertex, d Dependency, on []string) {
 		k := key{from.Object, DependencyTo{Object: to.Object, Cluster: to.Cluster}, d.Rule}
 		if to.Cluster == from.Cluster {
 			k.to.Cluster = ""
@@ -484,32 +536,42 @@ func (a *assembly) addDependencies() {
 		}
 		at, ok := index[k]
 		if !ok {
-			at = len(a.plan.Dependencies)
-			index[k] = at
-			d.From, d.To = DependencyFrom{Object: from.Object}, k.to
+			index[k] = len(a.plan.Dependencies)
+			d.From, d.To = DependencyFrom{from.Object, slices.Clip(on)}, k.to // most of them share the list
 			a.plan.Dependencies = append(a.plan.Dependencies, d)
-		}
-		clusters := &a.plan.Dependencies[at].From.Clusters
-		if n := len(*clusters); n == 0 || (*clusters)[n-1] < from.Cluster { // as edges come
-			*clusters = append(*clusters, from.Cluster)
 			return
 		}
-		if at, there := slices.BinarySearch(*clusters, from.Cluster); !there {
-			*clusters = slices.Insert(*clusters, at, from.Cluster)
-		}
+		clusters := &a.plan.Dependencies[at].From.Clusters
+		*clusters = append(*clusters, on...)
 	}
 	for _, e := range a.graph.EdgesOf(a.seed.Name) {
 		from, to := a.graph.Vertex(e.From), a.graph.Vertex(e.To)
 		if a.moving[from.Cluster].keeps() || a.absent(e.From) || to.Seed == a.seed.Name && to.Cluster == from.Cluster && a.absent(e.To) {
 			continue
 		}
-		add(from, to, dependencyOf(*a.graph.Reason(e)))
+		add(from, to, dependencyOf(*a.graph.Reason(e)), a.classes.membersOf(from.Cluster))
 	}
 	for _, e := range a.previous.kept() {
 		if a.broken[e.From.Cluster] != "" || a.moving[e.From.Cluster].keeps() || a.dropping[a.seed.Name] && a.leaves[e.From] {
-			add(e.From, e.To, dependencyOf(e.Reason))
+			add(e.From, e.To, dependencyOf(e.Reason), []string{e.From.Cluster})
 		}
 	}
+	for i := range a.plan.Dependencies {
+		from := &a.plan.Dependencies[i].From
+		from.Clusters = inOrder(from.Clusters)
+	}
+}
+
+// inOrder returns names in order, each once. A list that is like that already may be shared, and is
+// not changed.
+func inOrder(names []string) []string {
+	for i := 1; i < len(names); i++ {
+		if names[i-1] >= names[i] {
+			slices.Sort(names)
+			return slices.Compact(names)
+		}
+	}
+	return names
 }
 
 // allWarnings returns the warnings of the seed, sorted and each once.

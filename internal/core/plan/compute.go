@@ -62,8 +62,11 @@ type computation struct {
 	// dropping are the seeds whose leaving objects go now: those whose plan
 	// already says so, and those whose other changes are all released.
 	dropping map[string]bool
-	graph    *dependency.Graph
-	tiering  dependency.Tiering
+	// classes are those that the graph is drawn for, and connected the clusters that have none.
+	classes   classes
+	connected map[string]bool
+	graph     *dependency.Graph
+	tiering   dependency.Tiering
 	// waited are the vertices that some other waits for. ready has what must be true of them then,
 	// and beside what must be there as well.
 	waited   []bool
@@ -76,7 +79,7 @@ type computation struct {
 	// it, and the one that it comes from.
 	inherits map[string]map[string][]dependency.Vertex
 	// gone is what seeds that left the catalog still have planted.
-	gone map[string]map[dependency.Vertex]planted
+	gone map[string]plantings
 	// rendered is what the renderings of each Template have used.
 	rendered map[string]*template.Total
 	// parsed is each text that reconciler objects are rendered from.
@@ -89,7 +92,7 @@ type seedState struct {
 	pace     v1alpha1.Pace
 	previous *Previous
 	// planted is what the plan in force has on clusters.
-	planted    map[dependency.Vertex]planted
+	planted    plantings
 	placements []placement.Placement
 	// contents are the objects as they land, by cluster, and files what is written of each.
 	contents placement.Contents
@@ -122,8 +125,16 @@ type seedState struct {
 // as if nothing changed about what leaves, and up to two more times: for seeds that have changed
 // since their objects began to leave, which stops that, and for those whose plan is unchanged and
 // released, which starts it.
-func Compute(in Input) map[string]*Outcome {
-	c := &computation{in: in, inventory: in.Catalog.Inventory.Clone(), seeds: map[string]*seedState{}, failed: map[string]error{}, dropping: map[string]bool{}, inherits: map[string]map[string][]dependency.Vertex{}, rendered: map[string]*template.Total{}, parsed: map[string]*template.Parsed{}}
+func Compute(in Input) map[string]*Outcome { return newComputation(in).compute() }
+
+func newComputation(in Input) *computation {
+	return &computation{
+		in: in, inventory: in.Catalog.Inventory.Clone(), seeds: map[string]*seedState{}, failed: map[string]error{}, dropping: map[string]bool{}, connected: map[string]bool{},
+		inherits: map[string]map[string][]dependency.Vertex{}, rendered: map[string]*template.Total{}, parsed: map[string]*template.Parsed{},
+	}
+}
+
+func (c *computation) compute() map[string]*Outcome {
 	c.collect()
 	c.place()
 	c.checkKinds()
@@ -167,7 +178,7 @@ func (c *computation) collect() {
 		previous := c.in.Previous[seed.Name]
 		c.dropping[seed.Name] = previous.drops()
 		pace, paceErr := c.in.Catalog.PaceOf(seed)
-		c.seeds[seed.Name] = &seedState{seed: seed, pace: pace, leaves: map[dependency.Vertex]bool{}, broken: map[string]string{}, previous: previous, planted: previous.vertices(), before: previous.moves(), files: map[*placement.Content]File{}}
+		c.seeds[seed.Name] = &seedState{seed: seed, pace: pace, leaves: map[dependency.Vertex]bool{}, broken: map[string]string{}, previous: previous, planted: previous.plantings(), before: previous.moves(), files: map[*placement.Content]File{}}
 		switch {
 		case seed.Err != nil:
 			c.fail(seed.Name, seed.Err)
@@ -257,9 +268,9 @@ func (c *computation) keepManagement(s *seedState) {
 		return
 	}
 	last := map[string]bool{}
-	for v := range s.planted {
-		if cl, known := c.inventory.Clusters[v.Cluster]; known && cl.Role == v1alpha1.RoleManagement {
-			last[v.Cluster] = true
+	for _, name := range s.planted.clusters() {
+		if cl, known := c.inventory.Clusters[name]; known && cl.Role == v1alpha1.RoleManagement {
+			last[name] = true
 		}
 	}
 	if names := sortedKeys(last); len(names) == 1 {
@@ -442,11 +453,14 @@ func (c *computation) order() {
 	for {
 		c.holdNeeded()
 		alive := c.alive()
-		result := dependency.Build(c.graphSeeds(alive), c.inventory)
+		result := c.draw(alive)
 		before := len(c.failed)
 		c.judge(result)
 		if len(c.failed) == before {
 			tiering, given, conflict := c.tiers(result.Graph, c.pins(alive))
+			if c.separateMoves(result.Graph, given) {
+				continue
+			}
 			if conflict == nil {
 				c.graph, c.tiering = tiering.Graph, tiering
 				c.findReady()
@@ -488,13 +502,13 @@ func (c *computation) findReady() {
 func (c *computation) graphSeeds(alive []*seedState) []dependency.Seed {
 	seeds := make([]dependency.Seed, 0, len(alive))
 	for _, s := range alive {
-		seed := dependency.Seed{Name: s.seed.Name, Spec: s.seed.Spec, Contents: s.contents, Placements: s.placements, Held: s.held, Compact: s.seed.Spec.Tiers == v1alpha1.TiersCompact}
+		seed := dependency.Seed{Name: s.seed.Name, Spec: s.seed.Spec, Contents: s.contents, Placements: c.classes.onFirst(s.placements), Held: s.held, Compact: s.seed.Spec.Tiers == v1alpha1.TiersCompact}
 		if !c.dropping[s.seed.Name] {
-			seed.Leaving = s.leaving
+			seed.Leaving = c.classes.verticesOnFirst(s.leaving)
 		}
 		if len(seed.Leaving)+len(s.held) > 0 {
 			seed.Kept = slices.DeleteFunc(s.previous.kept(), func(e dependency.KeptEdge) bool {
-				return s.broken[e.From.Cluster] == "" && (len(seed.Leaving) == 0 || !s.leaves[e.From])
+				return !c.classes.isFirst(e.From.Cluster) || s.broken[e.From.Cluster] == "" && (len(seed.Leaving) == 0 || !s.leaves[e.From])
 			})
 		}
 		seeds = append(seeds, seed)
@@ -506,8 +520,13 @@ func (c *computation) graphSeeds(alive []*seedState) []dependency.Seed {
 func (c *computation) pins(alive []*seedState) map[dependency.Vertex]int {
 	pins := map[dependency.Vertex]int{}
 	for _, s := range alive {
-		for v, p := range s.planted {
-			pins[v] = p.tier.Ordinal
+		for cluster := range s.planted.on {
+			if !c.classes.isFirst(cluster) {
+				continue
+			}
+			for v, p := range s.planted.at(cluster) {
+				pins[v] = p.tier.Ordinal
+			}
 		}
 	}
 	return pins

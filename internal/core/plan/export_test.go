@@ -8,3 +8,17 @@ var SamePlan = samePlan
 
 // AllOf is allOf.
 var AllOf = allOf
+
+// ComputeApart is Compute with each cluster in a class of its own.
+func ComputeApart(in Input) map[string]*Outcome {
+	c := newComputation(in)
+	for _, name := range in.Catalog.Inventory.Names() {
+		c.connected[name] = true
+	}
+	for _, p := range in.Previous {
+		for i := range p.Plan.Tiers {
+			c.connected[p.Plan.Tiers[i].Cluster] = true
+		}
+	}
+	return c.compute()
+}

@@ -22,19 +22,11 @@ import (
 // nothing else fails, since a seed that fails may be such a creator's.
 func (c *computation) findLeaving() {
 	for _, s := range c.alive() {
-		if len(s.planted) == 0 {
+		if s.planted.empty() {
 			continue
 		}
-		now := map[dependency.Vertex]bool{}
-		for _, p := range s.placements {
-			for _, cluster := range p.Clusters {
-				now[dependency.Vertex{Seed: s.seed.Name, Object: p.Object, Cluster: cluster}] = true
-			}
-		}
-		for v := range s.planted {
-			if now[v] {
-				continue
-			}
+		now := s.wanted()
+		for v := range s.planted.notIn(now) {
 			if why := c.inventory.BrokenOrLost(v.Cluster); why != "" {
 				s.held = append(s.held, v)
 				s.broken[v.Cluster] = why
@@ -58,17 +50,17 @@ func (c *computation) findLeaving() {
 
 // holdIfLost keeps a seed as it is while a part of it is not read, and something that is
 // planted would leave or go to more clusters: the object or the settings may be in that part.
-func (c *computation) holdIfLost(s *seedState, now map[dependency.Vertex]bool) {
+func (c *computation) holdIfLost(s *seedState, now *wanted) {
 	if len(s.seed.Lost) == 0 {
 		return
 	}
 	changed := slices.Clone(s.leaving)
 	known := map[manifest.ID]bool{}
-	for v := range s.planted {
-		known[v.Object] = true
+	for id := range s.planted.objects() {
+		known[id] = true
 	}
-	for v := range now {
-		if _, planted := s.planted[v]; !planted && known[v.Object] {
+	for v := range now.all() {
+		if known[v.Object] && !s.planted.has(v) {
 			changed = append(changed, v)
 		}
 	}
@@ -87,7 +79,7 @@ func (c *computation) holdIfLost(s *seedState, now map[dependency.Vertex]bool) {
 // document cannot be used now.
 func (c *computation) holdIfGoing(s *seedState) {
 	for _, v := range s.held {
-		if s.planted[v].going {
+		if was, _ := s.planted.get(v); was.going {
 			c.fail(s.seed.Name, manifest.OfSeed(v1alpha1.ReasonBrokenDocument, s.seed.Name, fmt.Sprintf("%s is being removed, and of its cluster %s", v, s.broken[v.Cluster]), "Correct that document."))
 			return
 		}
@@ -99,18 +91,16 @@ func (c *computation) holdIfGoing(s *seedState) {
 func (c *computation) holdNeeded() {
 	for before := -1; before != len(c.failed); {
 		before = len(c.failed)
-		stays := map[dependency.Vertex]bool{}
-		for name, s := range c.seeds {
-			for v := range s.planted {
-				if c.failed[name] != nil || !s.leaves[v] {
-					stays[v] = true
-				}
-			}
-		}
 		for _, s := range c.alive() {
-			c.holdIfStillNeeded(s, stays)
+			c.holdIfStillNeeded(s)
 		}
 	}
+}
+
+// stays reports whether an object is planted and remains where it is.
+func (c *computation) stays(v dependency.Vertex) bool {
+	s := c.seeds[v.Seed]
+	return s.planted.has(v) && (c.failed[v.Seed] != nil || !s.leaves[v])
 }
 
 // holdIfCreatorIsUnknown keeps a seed as it is when what leaves it leaves only because
@@ -139,14 +129,14 @@ func (c *computation) mayCreate(cluster string) []string {
 
 // holdIfStillNeeded refuses to take a Namespace, CRD or creator from under what
 // stays, in this seed or in another.
-func (c *computation) holdIfStillNeeded(s *seedState, stays map[dependency.Vertex]bool) {
+func (c *computation) holdIfStillNeeded(s *seedState) {
 	if len(s.leaving) == 0 {
 		return
 	}
 	for i := range c.in.Catalog.Seeds {
 		other := c.seeds[c.in.Catalog.Seeds[i].Name]
 		for _, e := range other.previous.kept() {
-			if stays[e.From] && s.leaves[e.To] && !e.Reason.OrderOnly {
+			if s.leaves[e.To] && !e.Reason.OrderOnly && c.stays(e.From) {
 				c.fail(s.seed.Name, manifest.OfSeed(v1alpha1.ReasonDependencyLeaving, s.seed.Name, fmt.Sprintf("%s leaves the seed while %s of seed %q stays and needs it (%s)", e.To, e.From, e.From.Seed, e.Reason.Why), "Keep the one, or remove both."))
 				return
 			}
@@ -189,7 +179,7 @@ func (a *assembly) addDropped() {
 		after[e.To] = append(after[e.To], e)
 	}
 	for _, v := range a.leaving {
-		was := a.seedState.planted[v]
+		was, _ := a.seedState.planted.get(v)
 		i, ok := a.plan.position(v.Cluster, was.tier.Ordinal)
 		if !ok {
 			a.plan.Tiers = slices.Insert(a.plan.Tiers, i, was.tier.gone())
@@ -208,7 +198,7 @@ func (a *assembly) addDropped() {
 // addAfter notes that a tier loses an object only after those that waited for it have gone.
 func (a *assembly) addAfter(t *Tier, v dependency.Vertex, edges []dependency.KeptEdge) {
 	for _, e := range edges {
-		from, leaving := a.seedState.planted[e.From]
+		from, leaving := a.seedState.planted.get(e.From)
 		if !leaving || e.From.Seed != a.seed.Name || !a.leaves[e.From] {
 			continue
 		}

@@ -305,7 +305,7 @@ func (c *computation) beginMoves(s *seedState, cluster string, given []dependenc
 	}
 	for _, one := range given {
 		v := c.graph.Vertex(one.Vertex)
-		was := s.planted[v]
+		was, _ := s.planted.get(v)
 		m := Move{Object: v.Object, From: was.tier.Ordinal, To: c.tiering.Ordinal[one.Vertex], Stage: stage, File: was.object.File, Content: before[v].Content}
 		m.Why = whyEdge(c.graph.Object(one.Edge.From), c.graph.Object(one.Edge.To), c.graph.Reason(one.Edge))
 		if !protected(v) {
@@ -404,7 +404,8 @@ func (s *seedState) plantedFile(v dependency.Vertex) File {
 	if f, is := s.annotated[v]; is {
 		return f
 	}
-	return File{Hash: s.planted[v].object.Hash}
+	was, _ := s.planted.get(v)
+	return File{Hash: was.object.Hash}
 }
 
 // unprotectedHash returns the content of an object that leaves: without the annotation, with which
@@ -413,7 +414,8 @@ func (s *seedState) unprotectedHash(v dependency.Vertex) layout.Hash {
 	if m, moves := s.before[v]; moves && m.holds() {
 		return m.Content
 	}
-	return s.planted[v].object.Hash
+	was, _ := s.planted.get(v)
+	return was.object.Hash
 }
 
 // addMoves writes the moves of the plan; those that are equal on several clusters once.
@@ -438,7 +440,8 @@ func (a *assembly) addMoves() {
 
 // addHeld adds a tier as it is planted, but for annotations: on a cluster on which objects move.
 func (a *assembly) addHeld(tv tierVertices) error {
-	t := *a.planted[a.graph.Vertex(tv.vertices[0])].tier
+	first, _ := a.planted.get(a.graph.Vertex(tv.vertices[0]))
+	t := *first.tier
 	t.Leaving, t.Orphan, t.Contents = nil, nil, ""
 	if t.ReconcilerHash().IsZero() { // it was to go
 		t.setHash(ModeFile, a.previous.Base[t.Repo][t.ReconcilerFile()])
@@ -467,7 +470,7 @@ func (c *computation) ordinalOf(i int32) int {
 	}
 	v := c.graph.Vertex(i)
 	s := c.seeds[v.Seed]
-	if was, planted := s.planted[v]; planted && s.moving[v.Cluster].keeps() {
+	if was, planted := s.planted.get(v); planted && s.moving[v.Cluster].keeps() {
 		return was.tier.Ordinal
 	}
 	return c.tiering.Ordinal[i]
@@ -479,8 +482,7 @@ func (a *assembly) absent(i int32) bool {
 	if _, moves := a.moving[a.graph.Cluster(i)]; !moves {
 		return false
 	}
-	_, planted := a.planted[a.graph.Vertex(i)]
-	return !planted
+	return !a.planted.has(a.graph.Vertex(i))
 }
 
 // Unprotect returns the plan by which the objects of a seed that is gone lose the annotations of

@@ -90,29 +90,6 @@ func (p *Previous) taken(next *Plan, this Identity) error {
 	return nil
 }
 
-// vertices returns the objects that are planted, or may be, by the previous plan: those in its
-// tiers, as each repository has them, and those leaving that the base branch still has.
-func (p *Previous) vertices() map[dependency.Vertex]planted {
-	out := map[dependency.Vertex]planted{}
-	if p == nil || p.Plan == nil {
-		return out
-	}
-	for of, t := range p.tiers() {
-		if t.Leaving != nil {
-			for _, o := range t.Leaving.Objects {
-				if o.Hash = p.Base[t.Repo][t.FilePath(o)]; !o.Hash.IsZero() {
-					out[dependency.Vertex{Seed: p.Plan.Seed, Object: o.ID, Cluster: t.Cluster}] = planted{t, o, true}
-				}
-			}
-		}
-		for _, o := range of.Objects(t) {
-			v := dependency.Vertex{Seed: p.Plan.Seed, Object: o.ID, Cluster: t.Cluster}
-			out[v] = planted{t, o, false}
-		}
-	}
-	return out
-}
-
 // drops reports whether the plan takes away what left the seed.
 func (p *Previous) drops() bool {
 	return p != nil && p.Plan != nil && slices.ContainsFunc(p.Plan.Tiers, func(t Tier) bool { return t.Leaving != nil })
@@ -123,14 +100,6 @@ func (p *Previous) creates(cluster string) bool {
 	return p != nil && p.Plan != nil && slices.ContainsFunc(p.Plan.Tiers, func(t Tier) bool {
 		return slices.ContainsFunc(t.Creates, func(c Creates) bool { return c.Cluster == cluster })
 	})
-}
-
-// planted is an object where an earlier plan put it.
-type planted struct {
-	tier   *Tier
-	object Object
-	// going reports whether the plan has the object leave.
-	going bool
 }
 
 // kept returns the hard dependencies of the previous plan.

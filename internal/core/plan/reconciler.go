@@ -43,7 +43,11 @@ func (a *assembly) addReconciler(t *Tier, tv tierVertices) {
 	if a.moving[t.Cluster].stage == StageMove {
 		r.vars.DependsOn = nil // all of it is live already, and goes on moving while something is not healthy
 	}
-	h := a.healthOf(tv, len(t.Creates) > 0)
+	if tv.health == nil { // no tier of a class of several clusters creates anything
+		h := a.healthOf(tv, len(t.Creates) > 0)
+		tv.health = &h
+	}
+	h := tv.health
 	r.vars.Wait, r.vars.HealthChecks, r.vars.HealthCheckExprs = h.wait, h.checks, h.exprs
 	if cl.ReconcilerTemplate != "" { // the one of Furrow does not use these
 		doc := "Template/" + cl.ReconcilerTemplate
@@ -84,7 +88,8 @@ func (a *assembly) render() error {
 
 // keepReconciler takes over the reconciler object of a tier on a cluster that is no longer known.
 func (a *assembly) keepReconciler(t *Tier, tv tierVertices) error {
-	was := a.planted[a.graph.Vertex(tv.vertices[0])].tier
+	first, _ := a.planted.get(a.vertex(tv, tv.vertices[0]))
+	was := first.tier
 	t.setHash(ModeFile, cmp.Or(was.ReconcilerHash(), a.previous.Base[t.Repo][t.ReconcilerFile()]))
 	t.Object = was.Object
 	return a.put(t.Repo, t.ReconcilerFile(), File{Hash: t.ReconcilerHash()})

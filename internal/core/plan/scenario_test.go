@@ -232,6 +232,7 @@ func (s *story) step(t *testing.T, change fstest.MapFS, set settings) map[string
 	}
 	outcomes := plan.Compute(in)
 	checkInputs(t, in, outcomes)
+	checkClasses(t, in, outcomes)
 	for name, last := range s.plans {
 		if _, there := in.Catalog.Seed(name); !there {
 			outcomes[name] = &plan.Outcome{Plan: plan.Remove(last, revision), Files: map[string]map[string]plan.File{}}
@@ -265,6 +266,15 @@ func checkInputs(t *testing.T, in plan.Input, got map[string]*plan.Outcome) {
 	text := gocmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 	if diff := gocmp.Diff(want, got, text); diff != "" {
 		t.Errorf("with the digests of the plans before it is another plan (-without +with):\n%s", diff)
+	}
+}
+
+// checkClasses computes again for each cluster by itself, and wants the same.
+func checkClasses(t *testing.T, in plan.Input, got map[string]*plan.Outcome) {
+	t.Helper()
+	text := gocmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
+	if diff := gocmp.Diff(plan.ComputeApart(in), got, text); diff != "" {
+		t.Errorf("by classes of clusters it is another plan (-for each cluster +by classes):\n%s", diff)
 	}
 }
 

@@ -2,8 +2,8 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/dependency"
@@ -63,8 +63,8 @@ func (c *computation) contested() map[manifest.ID]bool {
 		}
 	}
 	for name := range c.in.Previous {
-		for v := range c.plantedOf(name) {
-			add(v.Object, name)
+		for id := range c.plantedOf(name).objects() {
+			add(id, name)
 		}
 	}
 	return out
@@ -76,10 +76,12 @@ func sortedClaims(wanted map[claim][]*seedState) []claim {
 	for key := range wanted {
 		keys = append(keys, key)
 	}
-	slices.SortFunc(keys, func(a, b claim) int {
-		return dependency.Vertex{Object: a.object, Cluster: a.cluster}.Compare(dependency.Vertex{Object: b.object, Cluster: b.cluster})
-	})
+	slices.SortFunc(keys, claim.compare)
 	return keys
+}
+
+func (c claim) compare(other claim) int {
+	return cmp.Or(c.object.Compare(other.object), cmp.Compare(c.cluster, other.cluster))
 }
 
 // resolve keeps a Namespace in the seed that already has it planted, else in the first by name, and
@@ -104,7 +106,7 @@ func (c *computation) resolve(key claim, seeds []*seedState) {
 	}
 	owner := seeds[0]
 	for _, s := range seeds {
-		if _, has := s.planted[dependency.Vertex{Seed: s.seed.Name, Object: key.object, Cluster: key.cluster}]; has {
+		if s.planted.has(dependency.Vertex{Seed: s.seed.Name, Object: key.object, Cluster: key.cluster}) {
 			owner = s
 			break
 		}
@@ -157,7 +159,7 @@ func (c *computation) holdWhilePlanted(key claim, seeds []*seedState, planted []
 		}
 		for _, s := range seeds {
 			o := s.contents.On(key.object, key.cluster).Object
-			_, mine := s.planted[dependency.Vertex{Seed: s.seed.Name, Object: key.object, Cluster: key.cluster}]
+			mine := s.planted.has(dependency.Vertex{Seed: s.seed.Name, Object: key.object, Cluster: key.cluster})
 			_, there := c.seeds[other]
 			switch {
 			case !isNamespace(key.object) && !there:
@@ -203,23 +205,31 @@ func (c *computation) findHeirs() {
 			if _, there := c.seeds[from]; there {
 				continue
 			}
-			for _, v := range slices.SortedFunc(maps.Keys(c.plantedOf(from)), dependency.Vertex.Compare) {
+			var inherited []claim
+			for v := range c.plantedOf(from).all() {
 				if has[v.Object] {
-					c.inherit(name, from, claim{v.Object, v.Cluster})
+					inherited = append(inherited, claim{v.Object, v.Cluster})
 				}
+			}
+			slices.SortFunc(inherited, claim.compare)
+			for _, key := range inherited {
+				c.inherit(name, from, key)
 			}
 		}
 	}
 }
 
 // plantedClaims returns which seeds have one of some objects planted on a cluster, in order.
-func (c *computation) plantedClaims(of map[manifest.ID]bool) map[claim][]string {
+func (c *computation) plantedClaims(contested map[manifest.ID]bool) map[claim][]string {
 	planted := map[claim][]string{}
 	for _, name := range sortedKeys(c.in.Previous) {
-		for v := range c.plantedOf(name) {
-			if of[v.Object] {
-				key := claim{v.Object, v.Cluster}
-				planted[key] = append(planted[key], name)
+		of := slices.DeleteFunc(slices.Collect(c.plantedOf(name).objects()), func(id manifest.ID) bool { return !contested[id] })
+		for _, cluster := range c.plantedOf(name).clusters() {
+			for _, id := range of {
+				key := claim{id, cluster}
+				if c.plantedOf(name).has(dependency.Vertex{Seed: name, Object: id, Cluster: cluster}) && !slices.Contains(planted[key], name) {
+					planted[key] = append(planted[key], name)
+				}
 			}
 		}
 	}
@@ -227,15 +237,15 @@ func (c *computation) plantedClaims(of map[manifest.ID]bool) map[claim][]string 
 }
 
 // plantedOf returns what a seed has planted, also one that is gone from the catalog.
-func (c *computation) plantedOf(seed string) map[dependency.Vertex]planted {
+func (c *computation) plantedOf(seed string) plantings {
 	if s, ok := c.seeds[seed]; ok {
 		return s.planted
 	}
 	if c.gone == nil {
-		c.gone = map[string]map[dependency.Vertex]planted{}
+		c.gone = map[string]plantings{}
 	}
 	if _, ok := c.gone[seed]; !ok {
-		c.gone[seed] = c.in.Previous[seed].vertices()
+		c.gone[seed] = c.in.Previous[seed].plantings()
 	}
 	return c.gone[seed]
 }
