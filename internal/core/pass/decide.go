@@ -74,11 +74,13 @@ type Seed struct {
 //
 // Three things are worth it. Plans are computed again only if something they are made from has
 // another version: the catalog, the identity, and of each seed the commits of its plan, whether it
-// is released, and what base has at the paths that matter. Reconciler objects in Git are parsed
+// is released, and what base has at the paths that matter. Then those that stay by the digest of what
+// they are made from are not assembled again. Reconciler objects in Git are parsed
 // once for each hash, and so are contents compared. Everything else follows from facts that change with each pass.
 type Memo struct {
 	key      string
 	outcomes map[string]*plan.Outcome
+	plans    plan.Memo
 	// objects are reconciler objects by the hash of their files.
 	objects recent.Cache[layout.Hash, reconcilerObject]
 	// changes are what differs between contents, by their hashes.
@@ -258,7 +260,7 @@ func (d *decider) compute() map[string]*plan.Outcome {
 	}
 	in := plan.Input{
 		Catalog: d.catalog(), Owner: d.facts.Self.Owner, Origin: d.facts.Self.Origin, Revision: d.facts.ControlPlane.Revision,
-		Previous: previous, Strict: d.catalog().Strict(d.facts.Strict),
+		Previous: previous, Strict: d.catalog().Strict(d.facts.Strict), Memo: &d.memo.plans,
 	}
 	outcomes := plan.Compute(in)
 	for d.giveNeeds(previous, outcomes) {

@@ -398,22 +398,26 @@ func (a *assembly) file(v dependency.Vertex, o *Object) (File, error) {
 		return a.plantedFile(v), nil
 	}
 	if content := a.contents.On(v.Object, v.Cluster); content != nil && !a.leaves[v] {
-		source := content.Object
-		o.From = source.Source.String()
-		file, ok := a.seedState.files[content]
-		if !ok {
-			data, err := source.Bytes()
-			if err != nil {
-				return File{}, err
-			}
-			file = File{Data: data, Hash: githash.Blob(data)}
-			a.seedState.files[content] = file
-		}
-		return file, nil
+		o.From = content.Object.Source.String()
+		return a.fileOf(content)
 	}
 	was, _ := a.planted.get(v)
 	o.From, o.Leaving = was.object.From, true
 	return File{Hash: a.unprotectedHash(v)}, nil
+}
+
+// fileOf returns what is written of a content.
+func (s *seedState) fileOf(content *placement.Content) (File, error) {
+	file, known := s.files[content]
+	if !known {
+		data, err := content.Object.Bytes()
+		if err != nil {
+			return File{}, err
+		}
+		file = File{Data: data, Hash: githash.Blob(data)}
+		s.files[content] = file
+	}
+	return file, nil
 }
 
 // put adds a file or directory to the plan's tree. Two tiers may not claim one path, as when a

@@ -24,6 +24,8 @@ type Input struct {
 	Previous map[string]*Previous
 	// Strict makes an error of a namespace or kind that no seed or cluster provides.
 	Strict bool
+	// Memo is what earlier computations found; nil to remember nothing.
+	Memo *Memo
 }
 
 func (in Input) identity() Identity { return Identity{in.Owner, in.Origin} }
@@ -75,6 +77,8 @@ type computation struct {
 	warnings map[string][]dependency.Finding
 	// holds reports whether objects of any seed are held while some move.
 	holds bool
+	// fleet is what fleetDigest returns, once it is computed.
+	fleet string
 	// inherits has what a seed gets from another one that is on its way out, by the seed that gets
 	// it, and the one that it comes from.
 	inherits map[string]map[string][]dependency.Vertex
@@ -622,12 +626,18 @@ func (c *computation) outcomes() map[string]*Outcome {
 func (c *computation) assembleAll() map[string]*Outcome {
 	out := map[string]*Outcome{}
 	for _, s := range c.alive() {
-		o, err := c.assemble(s)
-		if err != nil {
-			c.fail(s.seed.Name, err)
+		name := s.seed.Name
+		by := c.keptBy(s)
+		if c.in.Memo.keeps(name, by) {
+			out[name] = &Outcome{Plan: by.plan, Kept: true, Broken: s.broken}
 			continue
 		}
-		out[s.seed.Name] = o
+		o, err := c.assemble(s)
+		if c.in.Memo.note(name, by, o); err != nil {
+			c.fail(name, err)
+			continue
+		}
+		out[name] = o
 	}
 	for name, err := range c.failed {
 		o := &Outcome{Err: err}

@@ -177,6 +177,52 @@ func TestNoInputIsMissingInTheDigest(t *testing.T) {
 	}
 }
 
+// TestNothingIsMissingInWhatIsRemembered changes one thing after the other, as above: what is remembered of the plans
+// before makes no difference.
+func TestNothingIsMissingInWhatIsRemembered(t *testing.T) {
+	archive, err := txtar.ParseFile("testdata/inputs.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := plan.Input{Owner: owner, Revision: revision, Memo: &plan.Memo{}, Previous: map[string]*plan.Previous{}, Catalog: load(t, treeOf(archive, ""))}
+	for name, o := range plan.Compute(in) {
+		if o.Err != nil {
+			t.Fatal(o.Err)
+		}
+		in.Previous[name] = &plan.Previous{Plan: o.Plan, Released: true}
+	}
+	if plan.Compute(in); in.Memo.Kept() != len(in.Previous) {
+		t.Fatalf("%d plans are remembered of %d", in.Memo.Kept(), len(in.Previous))
+	}
+	text := cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
+	remembered, forgotten := 0, 0
+	check := func(what string, tree fstest.MapFS) {
+		with, without := in, in
+		with.Memo, without.Memo = in.Memo.Clone(), nil
+		with.Catalog, without.Catalog = loadAny(t, tree), loadAny(t, tree)
+		if diff := cmp.Diff(plan.Compute(without), plan.Compute(with), text); diff != "" {
+			t.Errorf("%s: by what is remembered it is another plan (-without +with):\n%s", what, diff)
+		}
+		remembered, forgotten = remembered+with.Memo.Kept(), forgotten+in.Memo.Kept()-with.Memo.Kept()
+	}
+	for _, file := range slices.Sorted(maps.Keys(treeOf(archive, ""))) {
+		lines := strings.Split(string(treeOf(archive, "")[file].Data), "\n")
+		for i, line := range lines {
+			for _, with := range changesOf(line) {
+				tree := treeOf(archive, "")
+				tree[file] = &fstest.MapFile{Data: []byte(strings.Join(slices.Concat(lines[:i], with, lines[i+1:]), "\n"))}
+				check(fmt.Sprintf("%s:%d: %s", file, i+1, line), tree)
+			}
+		}
+		tree := treeOf(archive, "")
+		delete(tree, file)
+		check("without "+file, tree)
+	}
+	if remembered < 40 || forgotten < 40 {
+		t.Errorf("%d plans stay and %d do not: the test changes too little", remembered, forgotten)
+	}
+}
+
 // changesOf are other lines instead of one: none, and one with another value of each word.
 func changesOf(line string) [][]string {
 	changes := [][]string{nil}

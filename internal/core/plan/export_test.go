@@ -1,5 +1,7 @@
 package plan
 
+import "maps"
+
 // EncodeWithin is Encode with a limit of its own.
 func (p *Plan) EncodeWithin(limit int) (map[string][]byte, error) { return p.encode(limit) }
 
@@ -11,6 +13,7 @@ var AllOf = allOf
 
 // ComputeApart is Compute with each cluster in a class of its own.
 func ComputeApart(in Input) map[string]*Outcome {
+	in.Memo = nil
 	c := newComputation(in)
 	for _, name := range in.Catalog.Inventory.Names() {
 		c.connected[name] = true
@@ -22,3 +25,9 @@ func ComputeApart(in Input) map[string]*Outcome {
 	}
 	return c.compute()
 }
+
+// Clone returns a memo that what is computed with it does not change.
+func (m *Memo) Clone() *Memo { return &Memo{maps.Clone(m.kept)} }
+
+// Kept is how many plans are known to stay.
+func (m *Memo) Kept() int { return len(m.kept) }

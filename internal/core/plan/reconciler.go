@@ -116,11 +116,11 @@ func (a *assembly) dependsOn(t *Tier) []template.ObjectName {
 
 // reconciledOn returns where the reconciler object of a tier is: of a cluster whose document cannot
 // be used, by the tier's last plan.
-func (a *assembly) reconciledOn(tier layout.Tier) (cluster, namespace string) {
-	if cl, known := a.inventory.Clusters[tier.Cluster]; known {
+func (c *computation) reconciledOn(tier layout.Tier) (cluster, namespace string) {
+	if cl, known := c.inventory.Clusters[tier.Cluster]; known {
 		return cl.ReconciledOn(), reconcilerNamespace(cl)
 	}
-	if last := a.in.Previous[tier.Seed]; last != nil && last.Plan != nil {
+	if last := c.in.Previous[tier.Seed]; last != nil && last.Plan != nil {
 		if t, ok := last.Plan.Find(tier.Cluster, tier.Ordinal); ok {
 			return t.Object.Cluster, t.Object.Namespace
 		}

@@ -182,6 +182,7 @@ type story struct {
 	// of each; blobs is the content of every file there ever was.
 	trees, merged map[string]files
 	blobs         map[layout.Hash]string
+	memo          plan.Memo
 }
 
 func newStory() *story {
@@ -226,13 +227,14 @@ func (s *story) step(t *testing.T, change fstest.MapFS, set settings) map[string
 			s.merged[name] = s.trees[name]
 		}
 	}
-	in := plan.Input{Catalog: load(t, s.tree), Owner: cmp.Or(set.Owner, owner), Revision: revision, Strict: set.Strict, Previous: map[string]*plan.Previous{}}
+	in := plan.Input{Catalog: load(t, s.tree), Owner: cmp.Or(set.Owner, owner), Revision: revision, Strict: set.Strict, Previous: map[string]*plan.Previous{}, Memo: &s.memo}
 	for name, p := range s.plans {
 		in.Previous[name] = s.previous(p, set)
 	}
 	outcomes := plan.Compute(in)
 	checkInputs(t, in, outcomes)
 	checkClasses(t, in, outcomes)
+	checkMemo(t, in)
 	for name, last := range s.plans {
 		if _, there := in.Catalog.Seed(name); !there {
 			outcomes[name] = &plan.Outcome{Plan: plan.Remove(last, revision), Files: map[string]map[string]plan.File{}}
@@ -249,6 +251,7 @@ func (s *story) step(t *testing.T, change fstest.MapFS, set settings) map[string
 func checkInputs(t *testing.T, in plan.Input, got map[string]*plan.Outcome) {
 	t.Helper()
 	without := in
+	without.Memo = nil
 	without.Previous = map[string]*plan.Previous{}
 	for name, p := range in.Previous {
 		other := *p
@@ -266,6 +269,17 @@ func checkInputs(t *testing.T, in plan.Input, got map[string]*plan.Outcome) {
 	text := gocmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 	if diff := gocmp.Diff(want, got, text); diff != "" {
 		t.Errorf("with the digests of the plans before it is another plan (-without +with):\n%s", diff)
+	}
+}
+
+// checkMemo computes twice more, now that the memo has what was computed, and wants the same.
+func checkMemo(t *testing.T, in plan.Input) {
+	t.Helper()
+	text := gocmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
+	got := plan.Compute(in)
+	in.Memo = nil
+	if diff := gocmp.Diff(plan.Compute(in), got, text); diff != "" {
+		t.Errorf("by what is remembered it is another plan (-without +with):\n%s", diff)
 	}
 }
 
