@@ -15,6 +15,8 @@ type surroundings struct {
 	onCluster [][]int32
 	pods      map[namespaceOn][]int32
 	plurals   map[manifest.GroupKind][]string
+	// brings are the custom resources that bring a Secret.
+	brings map[secretOn][]int32
 	// groups are those of CustomResourceDefinitions.
 	groups map[groupOn]bool
 }
@@ -23,6 +25,12 @@ type surroundings struct {
 type groupOn struct {
 	cluster int32
 	group   string
+}
+
+// secretOn is a Secret on a cluster.
+type secretOn struct {
+	namespaceOn
+	name string
 }
 
 // namespaceOn is a namespace on a cluster.
@@ -37,7 +45,7 @@ func (w *World) surroundings() *surroundings {
 	if w.around != nil {
 		return w.around
 	}
-	s := &surroundings{World: w, onCluster: make([][]int32, len(w.graph.clusters)), pods: map[namespaceOn][]int32{}, plurals: map[manifest.GroupKind][]string{}, groups: map[groupOn]bool{}}
+	s := &surroundings{World: w, onCluster: make([][]int32, len(w.graph.clusters)), pods: map[namespaceOn][]int32{}, plurals: map[manifest.GroupKind][]string{}, brings: map[secretOn][]int32{}, groups: map[groupOn]bool{}}
 	for v, o := range w.Vertices {
 		if w.leaving[v] {
 			continue
@@ -47,6 +55,10 @@ func (w *World) surroundings() *surroundings {
 		if podLabels(o) != nil {
 			key := namespaceOn{cluster, o.ID.Namespace}
 			s.pods[key] = append(s.pods[key], v)
+		}
+		for _, name := range secretsBroughtBy(o) {
+			key := secretOn{namespaceOn{cluster, o.ID.Namespace}, name}
+			s.brings[key] = append(s.brings[key], v)
 		}
 		if kind, _, ok := manifest.DefinedScope(*o); ok {
 			s.plurals[kind] = []string{o.Text("spec", "names", "plural")}
@@ -209,20 +221,30 @@ func isExempt(kind manifest.GroupKind) bool { return kind.Group == "admissionreg
 // producers lists the custom resources in the namespace of a workload that bring Secrets which it
 // names, and their issuers.
 func (s *surroundings) producers(workload int32) []int32 {
-	var found []int32
 	secrets := map[string]bool{}
 	addSecrets(s.content[workload].Body["spec"], secrets)
-	for _, v := range s.beside(workload) {
-		o := s.content[v]
-		if o.ID.Namespace != s.ID(workload).Namespace || manifest.ServedByKubernetes(o.ID.GroupKind()) {
-			continue
-		}
-		ofName := o.ID.Kind == "SealedSecret" || o.ID.Kind == "ExternalSecret"
-		if secrets[o.Text("spec", "secretName")] || secrets[o.Text("spec", "target", "name")] || ofName && secrets[o.ID.Name] {
-			found = append(append(found, v), s.issuer(v)...)
-		}
+	at := namespaceOn{s.graph.vertices[workload].cluster, s.ID(workload).Namespace}
+	var bring, found []int32
+	for name := range secrets {
+		bring = append(bring, s.brings[secretOn{at, name}]...)
+	}
+	slices.Sort(bring)
+	for _, v := range slices.Compact(bring) {
+		found = append(append(found, v), s.issuer(v)...)
 	}
 	return found
+}
+
+// secretsBroughtBy returns the names of Secrets that a custom resource may bring.
+func secretsBroughtBy(o *manifest.Object) []string {
+	if manifest.ServedByKubernetes(o.ID.GroupKind()) {
+		return nil
+	}
+	names := []string{o.Text("spec", "secretName"), o.Text("spec", "target", "name")}
+	if o.ID.Kind == "SealedSecret" || o.ID.Kind == "ExternalSecret" {
+		names = append(names, o.ID.Name)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
 // addSecrets collects the Secrets that the specification of a workload names.

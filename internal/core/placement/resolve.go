@@ -168,14 +168,24 @@ func (s *placer) decideCircle(circle []*node) {
 	if circle[0].done { // by itself: it follows nothing
 		return
 	}
-	var clusters []string
+	var clusters, last []string
+	add := func(more []string) { // many follow the same, and all with the same list
+		if len(more) == 0 || len(more) == len(last) && &more[0] == &last[0] {
+			return
+		}
+		if last = more; clusters == nil {
+			clusters = slices.Clip(more)
+			return
+		}
+		clusters = append(clusters, more...)
+	}
 	var problem error
 	for _, n := range circle {
-		clusters = append(clusters, n.decision.clusters...)
+		add(n.decision.clusters)
 		for _, next := range n.decision.follows {
 			switch {
 			case next.done:
-				clusters = append(clusters, next.clusters...)
+				add(next.clusters)
 				if problem == nil {
 					problem = next.err
 				}

@@ -29,6 +29,16 @@ var managementYAML []byte
 
 var managementRows = mustRows[managementRow]("management.yaml", managementYAML)
 
+// managementDomains are the rows by their group without *., because every object is asked about.
+var managementDomains = func() map[string][]int {
+	rows := map[string][]int{}
+	for i, r := range managementRows {
+		domain := strings.TrimPrefix(r.Group, "*.")
+		rows[domain] = append(rows[domain], i)
+	}
+	return rows
+}()
+
 func mustRows[T any](name string, data []byte) []T {
 	var rows []T
 	if err := yaml.UnmarshalStrict(data, &rows); err != nil {
@@ -84,11 +94,18 @@ func plural(kind string) string {
 
 // managementKind returns the row of a kind whose objects belong on a management cluster.
 func managementKind(gk manifest.GroupKind) (managementRow, bool) {
-	i := slices.IndexFunc(managementRows, func(r managementRow) bool { return r.holds(gk) })
-	if i < 0 {
+	first := -1
+	for domain, more := gk.Group, true; more; _, domain, more = strings.Cut(domain, ".") {
+		for _, i := range managementDomains[domain] {
+			if (first < 0 || i < first) && managementRows[i].holds(gk) {
+				first = i
+			}
+		}
+	}
+	if first < 0 {
 		return managementRow{}, false
 	}
-	return managementRows[i], true
+	return managementRows[first], true
 }
 
 func isManagementKind(gk manifest.GroupKind) bool {
