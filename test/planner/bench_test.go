@@ -165,8 +165,8 @@ func BenchmarkSeeds(b *testing.B) {
 	}
 }
 
-// BenchmarkChange computes the plans of seeds that are planted and released, after one seed has changed since
-// they were computed last.
+// BenchmarkChange computes the plans of seeds that are planted and released, after one seed has
+// changed since they were computed last.
 func BenchmarkChange(b *testing.B) {
 	for _, seeds := range []int{100, 1000} {
 		b.Run(fmt.Sprintf("seeds=%d", seeds), func(b *testing.B) {

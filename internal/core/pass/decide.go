@@ -74,9 +74,10 @@ type Seed struct {
 //
 // Three things are worth it. Plans are computed again only if something they are made from has
 // another version: the catalog, the identity, and of each seed the commits of its plan, whether it
-// is released, and what base has at the paths that matter. Then those that stay by the digest of what
-// they are made from are not assembled again. Reconciler objects in Git are parsed
-// once for each hash, and so are contents compared. Everything else follows from facts that change with each pass.
+// is released, and what base has at the paths that matter. Then those that stay by the digest of
+// what they are made from are not assembled again. Reconciler objects in Git are parsed once for
+// each hash, and so are contents compared. Everything else follows from facts that change with
+// each pass.
 type Memo struct {
 	key      string
 	outcomes map[string]*plan.Outcome

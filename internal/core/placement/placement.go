@@ -352,8 +352,8 @@ func (s *placer) management(o *manifest.Object) (string, error) {
 	return "", o.Problem(v1alpha1.ReasonManagementClusterAmbiguous, "it belongs on a management cluster, and there are several: "+strings.Join(declared, ", "), "Set spec.managementCluster of the Seed.")
 }
 
-// union returns the clusters in order, each once. Lists that are like that already are shared: rules
-// return slices of the inventory, and many objects go to the same clusters.
+// union returns the clusters in order, each once. Lists that are like that already are shared:
+// rules return slices of the inventory, and many objects go to the same clusters.
 func union(clusters []string) []string {
 	if isUnion(clusters) {
 		return slices.Clip(clusters)

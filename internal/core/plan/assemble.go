@@ -320,7 +320,8 @@ type tierFiles struct {
 	contents string
 }
 
-// findShared finds what the tier has in common with those of its class, unless that is there already.
+// findShared finds what the tier has in common with those of its class, unless that is there
+// already.
 func (a *assembly) findShared(tv tierVertices) error {
 	if tv.found {
 		return nil
@@ -453,8 +454,8 @@ func (a *assembly) contentsID(tree layout.Hash, objects []Object) string {
 	return id
 }
 
-// prerequisitesOn returns the prerequisites of the tier on one cluster of its class. What a tier of a
-// class waits for on the same cluster, the others wait for on theirs.
+// prerequisitesOn returns the prerequisites of the tier on one cluster of its class. What a tier
+// of a class waits for on the same cluster, the others wait for on theirs.
 func (t *classTier) prerequisitesOn(cluster string) []Prerequisite {
 	if cluster == t.first {
 		return t.prerequisites

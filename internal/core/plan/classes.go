@@ -199,8 +199,8 @@ func (s *seedState) splitByPlanted(p *partition) {
 	}
 }
 
-// draw draws the graph for the first cluster of each class. Rules find out only there which clusters
-// are connected; their classes come to an end then, and the graph is drawn anew.
+// draw draws the graph for the first cluster of each class. Rules find out only there which
+// clusters are connected; their classes come to an end then, and the graph is drawn anew.
 func (c *computation) draw(alive []*seedState) dependency.Result {
 	for {
 		c.classes = c.classify(alive)

@@ -17,8 +17,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
-// TestClustersWithCopiesArePlannedAsEachByItself gives every cluster of the scenarios two copies, and plans them
-// by classes and one by one. The steps of stories compare (see checkClasses).
+// TestClustersWithCopiesArePlannedAsEachByItself gives every cluster of the scenarios two copies,
+// and plans them by classes and one by one. The steps of stories compare (see checkClasses).
 func TestClustersWithCopiesArePlannedAsEachByItself(t *testing.T) {
 	scenarios, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {
@@ -95,8 +95,8 @@ func withCopies(tree fstest.MapFS) fstest.MapFS {
 	return out
 }
 
-// TestRandomFleetsArePlannedAsEachClusterByItself changes seeds and clusters of a fleet at random, and plans after
-// each change by classes and one by one.
+// TestRandomFleetsArePlannedAsEachClusterByItself changes seeds and clusters of a fleet at random,
+// and plans after each change by classes and one by one.
 func TestRandomFleetsArePlannedAsEachClusterByItself(t *testing.T) {
 	planned := 0
 	for seed := range uint64(20) {
@@ -121,8 +121,9 @@ func TestRandomFleetsArePlannedAsEachClusterByItself(t *testing.T) {
 	}
 }
 
-// randomFleet returns some clusters of two kinds, one of which a seed may create, and three seeds with objects
-// that wait for others on the own cluster, on the management cluster, or for what is nowhere.
+// randomFleet returns some clusters of two kinds, and three seeds with objects that wait for
+// others on the own cluster, on the management cluster, or for what is nowhere. A seed may create
+// another cluster.
 func randomFleet(random *rand.Rand) fstest.MapFS {
 	tree := fstest.MapFS{}
 	clusters := []string{"apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: mgmt}\nspec: {role: Management}"}

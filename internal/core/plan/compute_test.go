@@ -177,8 +177,8 @@ func TestNoInputIsMissingInTheDigest(t *testing.T) {
 	}
 }
 
-// TestNothingIsMissingInWhatIsRemembered changes one thing after the other, as above: what is remembered of the plans
-// before makes no difference.
+// TestNothingIsMissingInWhatIsRemembered changes one thing after the other, as above: what is
+// remembered of the plans before makes no difference.
 func TestNothingIsMissingInWhatIsRemembered(t *testing.T) {
 	archive, err := txtar.ParseFile("testdata/inputs.txt")
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 )
 
-// Memo remembers of which seeds the plan was found to stay, and by which digest of all that it is made
-// from. Assembling a plan costs in proportion to the clusters, and mostly only one of many seeds has
-// changed. The outcomes are the same without it. The zero value is ready to use; it is for one
+// Memo remembers the plans that were found to stay, each with the digest of all that it is made
+// from. Assembling a plan costs in proportion to the clusters, and mostly only one of many seeds
+// has changed. The outcomes are the same without it. The zero value is ready to use; it is for one
 // goroutine.
 type Memo struct {
 	kept map[string]keptPlan
 }
 
-// keptPlan is a plan that stays as long as the digest does. Plans are compared by their pointers: they
-// are read-only.
+// keptPlan is a plan that stays as long as the digest does. Plans are compared by their pointers:
+// they are read-only.
 type keptPlan struct {
 	plan   *Plan
 	digest digest
@@ -45,9 +45,10 @@ func (m *Memo) note(seed string, by keptPlan, o *Outcome) {
 	}
 }
 
-// keptBy returns the plan of a seed and the digest of what assembling it anew would read. There is none
-// of a seed without a plan, and of one of which something leaves, is held or is pushed: assemble has to
-// find out. TestNothingIsMissingInWhatIsRemembered searches for what is missing in the digest.
+// keptBy returns the plan of a seed and the digest of what assembling it anew would read. There is
+// none of a seed without a plan, and where something leaves, is held or is not in all
+// repositories: assemble has to find out. TestNothingIsMissingInWhatIsRemembered searches for what
+// is missing in the digest.
 func (c *computation) keptBy(s *seedState) keptPlan {
 	p := s.previous
 	if c.in.Memo == nil || p == nil || p.Plan == nil || len(p.Others)+len(p.Older)+len(s.leaving)+len(s.held)+len(s.broken)+len(s.before)+len(s.moving) > 0 || c.dropping[s.seed.Name] {
@@ -62,8 +63,8 @@ func (c *computation) keptBy(s *seedState) keptPlan {
 	return keptPlan{p.Plan, d.sum()}
 }
 
-// digestVertices adds where the seed's objects are, with what content, in which tiers, and what they wait
-// for. It is false where something has no content that could be written.
+// digestVertices adds where the seed's objects are, with what content, in which tiers, and what
+// they wait for. It is false where something has no content that could be written.
 func (c *computation) digestVertices(s *seedState, d *digester) bool {
 	first, end := c.graph.Of(s.seed.Name)
 	for i := first; i < end; i++ {
@@ -111,7 +112,7 @@ func (c *computation) fleetDigest() string {
 	return c.fleet
 }
 
-// digester collects what a digest is of, so that different lists of values never look the same.
+// digester collects what a digest is made of. Different lists of values never give the same bytes.
 type digester struct{ all []byte }
 
 func (d *digester) text(texts ...string) {

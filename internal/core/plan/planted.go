@@ -173,8 +173,8 @@ func (p plantings) objects() iter.Seq[manifest.ID] {
 	}
 }
 
-// notIn visits what is planted and is not placed by any of some placements, each once, in any order.
-// Mostly that is nothing, which is found out without asking for each cluster.
+// notIn visits what is planted and is not placed by any of some placements, each once, in any
+// order. Mostly that is nothing, which is found out without asking for each cluster.
 func (p plantings) notIn(placed *wanted) iter.Seq[dependency.Vertex] {
 	return func(yield func(dependency.Vertex) bool) {
 		clusters := map[*contentsOf][]string{}
