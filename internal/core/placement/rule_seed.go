@@ -1,8 +1,10 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"cel.dev/cel-go/cel"
@@ -78,22 +80,23 @@ func (s *placer) compiledRules() ([]*compiledRule, error) {
 	for i, rule := range s.seed.Spec.Placement {
 		r := &compiledRule{rule: rule, field: fmt.Sprintf("spec.placement[%d]", i)}
 		if slices.ContainsFunc(s.seed.Spec.Placement[:i], func(other v1alpha1.PlacementRule) bool { return other.Name == rule.Name }) {
-			problems = append(problems, s.ruleProblem(r, "name", fmt.Sprintf("another rule has the name %q", rule.Name), "Give each rule a name of its own."))
+			problems = append(problems, s.ruleProblem(r, "name", s.at(r, "name", rule.Name), fmt.Sprintf("another rule has the name %q", rule.Name), "Give each rule a name of its own."))
 		}
-		compile := func(part, env, expression string) cel.Program {
+		compile := func(part, env, expression string, at manifest.Source) cel.Program {
 			program, err := compileRule(env, expression)
 			if err != nil {
-				problems = append(problems, s.ruleProblem(r, part, fmt.Sprintf("the expression %q of rule %q cannot be used: %v", expression, rule.Name, err), "Correct the expression."))
+				at.Line += err.line
+				problems = append(problems, s.ruleProblem(r, part, at, fmt.Sprintf("the expression of rule %q cannot be used: %s", rule.Name, err.message), "Correct the expression."))
 			}
 			return program
 		}
 		if rule.Objects != "" {
-			r.objects = compile("objects", "object", rule.Objects)
+			r.objects = compile("objects", "object", rule.Objects, s.at(r, "objects", rule.Objects))
 		}
 		if program, err := compileRule("cluster", rule.Clusters); err == nil {
 			r.clusters, r.everywhere = program, true
 		} else {
-			r.clusters = compile("clusters", "both", rule.Clusters)
+			r.clusters = compile("clusters", "both", rule.Clusters, s.at(r, "clusters", rule.Clusters))
 		}
 		s.seedRules = append(s.seedRules, r)
 	}
@@ -103,21 +106,54 @@ func (s *placer) compiledRules() ([]*compiledRule, error) {
 	return s.seedRules, s.compileErr
 }
 
-func (s *placer) ruleProblem(r *compiledRule, part, message, next string) manifest.Problem {
-	return manifest.Problem{Reason: v1alpha1.ReasonInvalidPlacement, Source: s.seed.SpecAt, Object: fmt.Sprintf("Seed %q", s.seed.Name), Seed: s.seed.Name, Message: message, Next: next}.WithField(r.field + "." + part)
+// at returns where a part of the rule is; of an expression that is a block, its first line.
+func (s *placer) at(r *compiledRule, part, text string) manifest.Source {
+	at := s.seed.At(r.field + "." + part)
+	if strings.Contains(text, "\n") {
+		at.Line++
+	}
+	return at
+}
+
+func (s *placer) ruleProblem(r *compiledRule, part string, at manifest.Source, message, next string) manifest.Problem {
+	return manifest.Problem{Reason: v1alpha1.ReasonInvalidPlacement, Source: at, Object: fmt.Sprintf("Seed %q", s.seed.Name), Seed: s.seed.Name, Message: message, Next: next}.WithField(r.field + "." + part)
+}
+
+// expressionError says what is wrong with an expression, and in which of its lines, from 0.
+type expressionError struct {
+	message string
+	line    int
 }
 
 // compileRule prepares an expression that is true or false.
-func compileRule(environment, expression string) (cel.Program, error) {
+func compileRule(environment, expression string) (cel.Program, *expressionError) {
 	env := environments()[environment]
 	ast, issues := env.Compile(expression)
 	if issues.Err() != nil {
-		return nil, issues.Err()
+		return nil, firstIssue(issues)
 	}
 	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
-		return nil, fmt.Errorf("it is a %s, and must be true or false", out)
+		return nil, &expressionError{message: fmt.Sprintf("it is of type %s, and must be true or false", out)}
 	}
-	return env.Program(ast, cel.CostLimit(maxExpressionCost))
+	program, err := env.Program(ast, cel.CostLimit(maxExpressionCost))
+	if err != nil {
+		return nil, &expressionError{message: err.Error()}
+	}
+	return program, nil
+}
+
+// firstIssue returns the first error of an expression, and how many more there are.
+func firstIssue(issues *cel.Issues) *expressionError {
+	all := issues.Errors()
+	slices.SortStableFunc(all, func(a, b *cel.Error) int {
+		return cmp.Or(cmp.Compare(a.Location.Line(), b.Location.Line()), cmp.Compare(a.Location.Column(), b.Location.Column()))
+	})
+	first := all[0]
+	message := fmt.Sprintf("%s at character %d", manifest.Printable(strings.TrimSuffix(first.Message, " (in container '')")), first.Location.Column()+1)
+	if more := len(all) - 1; more > 0 {
+		message += fmt.Sprintf(", and %d more", more)
+	}
+	return &expressionError{message, max(first.Location.Line()-1, 0)}
 }
 
 // decide returns where the rule places an object; nothing where it is not for that.
@@ -137,7 +173,7 @@ func (r *compiledRule) decide(s *placer, o *manifest.Object) (decision, error) {
 		return decision{}, s.tainted(o, left)
 	}
 	if len(clusters) == 0 {
-		return decision{}, o.Problem(v1alpha1.ReasonNoClusterMatches, fmt.Sprintf("rule %q of the seed is for it, and no cluster matches %q", r.rule.Name, manifest.Printable(r.rule.Clusters)),
+		return decision{}, o.Problem(v1alpha1.ReasonNoClusterMatches, fmt.Sprintf("rule %q of the seed (%s) is for it, and no cluster matches %q", r.rule.Name, s.at(r, "clusters", r.rule.Clusters), manifest.Printable(r.rule.Clusters)),
 			"Label a cluster, or correct the rule.").WithField(r.field + ".clusters")
 	}
 	return decision{clusters: clusters, why: withoutTainted(fmt.Sprintf("rule %s of the seed: %s", r.rule.Name, manifest.Printable(r.rule.Clusters)), left)}, nil
@@ -168,28 +204,34 @@ func (r *compiledRule) clustersOf(s *placer, o *manifest.Object) ([]string, erro
 // evaluate evaluates an expression over an object and a cluster.
 func (s *placer) evaluate(r *compiledRule, program cel.Program, o *manifest.Object, cluster *catalog.Cluster) (bool, error) {
 	input := map[string]any{"object": o.Body}
-	at := ""
+	part, text, at := "objects", r.rule.Objects, ""
 	if cluster != nil {
 		labels := cluster.Labels
 		if labels == nil {
 			labels = map[string]string{}
 		}
 		input["cluster"] = map[string]any{"name": cluster.Name, "role": string(cluster.Role), "type": cluster.Type, "labels": labels}
-		at = " for cluster " + cluster.Name
+		part, text, at = "clusters", r.rule.Clusters, " for cluster "+cluster.Name
 	}
 	out, details, err := program.Eval(input)
+	cost := uint64(0)
 	if details != nil && details.ActualCost() != nil {
-		s.cost += *details.ActualCost()
+		cost = *details.ActualCost()
 	}
+	s.cost += cost
 	if s.cost > maxSeedCost {
-		return false, s.ruleProblem(r, "clusters", "the rules of the seed cost too much for its objects and the clusters", "Make the expressions simpler, or name only cluster in them.")
+		return false, s.ruleProblem(r, "clusters", s.at(r, "clusters", r.rule.Clusters), "the rules of the seed cost too much for its objects and the clusters", "Make the expressions simpler, or name only cluster in them.")
 	}
 	if err != nil {
-		return false, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("rule %q of the seed fails%s: %v", r.rule.Name, at, err), "Ask with has() for fields that may be missing.").WithField(r.field)
+		next := "Ask with has() for fields that may be missing."
+		if cost >= maxExpressionCost {
+			next = "Make the expression simpler."
+		}
+		return false, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("rule %q of the seed (%s) fails%s: %v", r.rule.Name, s.at(r, part, text), at, err), next).WithField(r.field)
 	}
 	holds, ok := out.Value().(bool)
 	if !ok {
-		return false, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("rule %q of the seed is neither true nor false%s", r.rule.Name, at), "Correct the expression.").WithField(r.field)
+		return false, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("rule %q of the seed (%s) is neither true nor false%s", r.rule.Name, s.at(r, part, text), at), "Correct the expression.").WithField(r.field)
 	}
 	return holds, nil
 }

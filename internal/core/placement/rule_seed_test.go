@@ -45,11 +45,11 @@ func TestRuleSeed(t *testing.T) {
 		},
 		"an expression that does not compile is refused once, with its rule": {
 			clusters: fleet, seed: []string{rule(`{name: odd, clusters: "clusters.name == 1"}, {name: text, objects: "'a'", clusters: "true"}`), plain, slice("a", "")},
-			wantError: "seeds/web/web.yaml:1: Seed \"web\": InvalidPlacement field=spec.placement[0].clusters seed=web\nseeds/web/web.yaml:1: Seed \"web\": InvalidPlacement field=spec.placement[1].objects seed=web",
+			wantError: "seeds/web/web.yaml:4: Seed \"web\": InvalidPlacement field=spec.placement[0].clusters seed=web\nseeds/web/web.yaml:4: Seed \"web\": InvalidPlacement field=spec.placement[1].objects seed=web",
 		},
 		"two rules of one name are one too many": {
 			clusters: fleet, seed: []string{rule(eu + ", " + eu), plain},
-			wantError: `seeds/web/web.yaml:1: Seed "web": InvalidPlacement field=spec.placement[1].name seed=web`,
+			wantError: `seeds/web/web.yaml:4: Seed "web": InvalidPlacement field=spec.placement[1].name seed=web`,
 		},
 		"a field that is missing is not passed over": {
 			clusters: fleet, seed: []string{rule(`{name: big, objects: "object.spec.replicas > 1", clusters: "true"}`), plain},
@@ -83,4 +83,55 @@ func FuzzSeedRules(f *testing.F) {
 		s := newPlacer(&seed, seed.Objects(), inventoryOf(t, edgeEU))
 		_, _ = s.evaluate(&compiledRule{}, program, s.all[0].object, &catalog.Cluster{Name: "edge-eu"})
 	})
+}
+
+func TestAnErrorInARuleHasThePositionOfItsExpression(t *testing.T) {
+	const document = `apiVersion: furrow.dev/v1alpha1
+kind: Seed
+metadata: {name: web}
+spec:
+  placement:
+  - name: secrets
+    objects: object.kind = 'Secret'
+    clusters: "true"
+  - name: maps
+    objects: |
+      // ConfigMaps that
+      // somebody labelled
+      has(object.metadata.labels) &&
+        labels.tier == 'a' && other
+    clusters: >
+      cluster.role ==
+      nowhere
+  - {name: maps, clusters: "1 + 1"}
+`
+	_, _, err := placed(seedOf(t, document, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\n"), inventoryOf(t, mgmt, edgeEU))
+	want := []string{
+		`seeds/web/web.yaml:7: Seed "web": the expression of rule "secrets" cannot be used: Syntax error: `,
+		`seeds/web/web.yaml:14: Seed "web": the expression of rule "maps" cannot be used: undeclared reference to 'labels' at character 3, and 1 more. Correct the expression.`,
+		`seeds/web/web.yaml:16: Seed "web": the expression of rule "maps" cannot be used: undeclared reference to 'nowhere' at character 17. Correct the expression.`,
+		`seeds/web/web.yaml:18: Seed "web": another rule has the name "maps". Give each rule a name of its own.`,
+		`seeds/web/web.yaml:18: Seed "web": the expression of rule "maps" cannot be used: it is of type int, and must be true or false. Correct the expression.`,
+	}
+	if err == nil {
+		t.Fatal("the rules are accepted")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != len(want) {
+		t.Fatalf("%d errors instead of %d:\n%v", len(lines), len(want), err)
+	}
+	for i, line := range lines {
+		if !strings.HasPrefix(line, want[i]) {
+			t.Errorf("got:  %s\nwant: %s", line, want[i])
+		}
+	}
+}
+
+func TestAnExpressionThatFailsNamesItsPosition(t *testing.T) {
+	const document = "apiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec:\n  placement:\n  - name: big\n    clusters: object.spec.replicas > 1\n"
+	_, _, err := placed(seedOf(t, document, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\n"), inventoryOf(t, edgeEU))
+	const want = `seeds/web/web.yaml:9: ConfigMap "c": rule "big" of the seed (seeds/web/web.yaml:7) fails for cluster edge-eu: no such key: spec. Ask with has() for fields that may be missing.`
+	if err == nil || err.Error() != want {
+		t.Errorf("got:  %v\nwant: %s", err, want)
+	}
 }
