@@ -338,7 +338,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonDuplicateCluster, "Two documents declare, or two objects create, the same cluster.", "Keep one, or rename one."},
 		{ReasonCreatorMissing, "A seed describes a cluster that no object of it creates.", "Add the creator, or declare the cluster outside the seed."},
 		{ReasonCreatorAmbiguous, "A creator is placed on several clusters; it goes to one management cluster.", "Name one in `furrow.dev/cluster`."},
-		{ReasonCreatorCycle, "What a creator needs to work is placed on the cluster that the creator makes, and not where the creator is.", "Place it on the creator's management cluster, or list what is installed there in `spec.provides` of that Cluster."},
+		{ReasonCreatorCycle, "What a creator needs to work is placed on the cluster that the creator makes, and not where the creator is; or only on a cluster that in turn waits for that one, also of another seed.", "Place it on the creator's management cluster, or list what is installed there in `spec.provides` of that Cluster."},
 		{ReasonInvalidHub, "`spec.reconciledBy` forms a cycle, or names a cluster without its own reconciler.", "Remove it from the cluster whose own reconciler acts for the others."},
 		{ReasonUnknownClusterType, "The named cluster type is not declared.", "Declare the `ClusterType`, or correct the name."},
 		{ReasonUnknownTemplate, "The named template is not declared, or has another type.", "Declare the `Template`, or correct the name."},

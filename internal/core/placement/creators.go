@@ -23,9 +23,16 @@ func (s *placer) checkCreators() manifest.Problems {
 			continue
 		}
 		check := creatorCheck{placer: s, creator: n, on: n.clusters[0], seen: map[manifest.GroupKind]bool{}}
-		if p, found := check.misplaced(); found {
-			problems = append(problems, p)
+		check.elsewhere = func(_ *placer, part *node, chain []string) bool {
+			if !slices.Contains(part.clusters, made.Name) {
+				return false
+			}
+			problems = append(problems, part.object.Problem(v1alpha1.ReasonCreatorCycle,
+				fmt.Sprintf("it goes to cluster %s (%s), which %s creates, and that needs it on %s: %s", made.Name, part.why, n.object.ID, check.on, strings.Join(chain, "; ")),
+				fmt.Sprintf("Place it on %s, or list the CustomResourceDefinition in spec.provides of Cluster %q if it is installed there.", check.on, check.on)).WithCluster(made.Name))
+			return true
 		}
+		check.misplaced()
 	}
 	return problems
 }
@@ -35,8 +42,13 @@ type creatorCheck struct {
 	*placer
 	creator *node
 	on      string
-	seen    map[manifest.GroupKind]bool
-	queue   []needed
+	// others returns where else a kind may be defined; nil where only the own seed counts.
+	others func(manifest.GroupKind) []*placer
+	// elsewhere is called for each object that the creator needs and that is not where the creator is,
+	// with the chain of reasons. Once it returns true, the check ends.
+	elsewhere func(of *placer, part *node, chain []string) bool
+	seen      map[manifest.GroupKind]bool
+	queue     []needed
 }
 
 // needed is a kind that must work, with the chain of reasons.
@@ -45,27 +57,55 @@ type needed struct {
 	chain []string
 }
 
-// misplaced returns the first object that the creator needs and that is on the cluster that it makes
-// alone: of the operator that serves the creator's kind, of those that serve what the creator refers
-// to, and of those that serve what these operators consist of.
-func (c *creatorCheck) misplaced() (manifest.Problem, bool) {
+// misplaced goes through the objects that the creator needs: of the operator that serves the
+// creator's kind, of those that serve what the creator refers to, and of those that serve what these
+// operators consist of.
+func (c *creatorCheck) misplaced() {
 	c.need(c.creator.object.ID.GroupKind(), nil)
 	c.needReferred(c.creator, nil)
-	operators := c.findOperators()
 	for len(c.queue) > 0 {
 		next := c.queue[0]
 		c.queue = c.queue[1:]
-		for _, d := range operators.crds[next.kind.Group] {
-			if d.kind != next.kind || slices.Contains(c.inventory.Clusters[c.on].Provides.CustomResourceDefinitions, d.node.object.ID.Name) {
-				continue
-			}
+		for _, d := range c.definitionsOf(next.kind) {
 			chain := slices.Concat(next.chain, []string{fmt.Sprintf("%s is defined by %s", next.kind, d.node.object.ID)})
-			if p, found := c.ofOperator(d, chain); found {
-				return p, true
+			if c.ofOperator(d, chain) {
+				return
 			}
 		}
 	}
-	return manifest.Problem{}, false
+}
+
+// located is a definition, and the variant of a seed that has it.
+type located struct {
+	*definition
+	in *placer
+}
+
+// definitionsOf returns the definitions of a kind: those that are where the creator is, else all.
+// There is none where the kind is known to be installed there.
+func (c *creatorCheck) definitionsOf(kind manifest.GroupKind) []located {
+	placers := []*placer{c.placer}
+	if c.others != nil {
+		placers = c.others(kind)
+	}
+	var all, here []located
+	for _, p := range placers {
+		for _, d := range p.findOperators().crds[kind.Group] {
+			switch {
+			case d.kind != kind:
+				continue
+			case slices.Contains(c.inventory.Clusters[c.on].Provides.CustomResourceDefinitions, d.node.object.ID.Name):
+				return nil
+			case slices.Contains(d.node.clusters, c.on):
+				here = append(here, located{d, p})
+			}
+			all = append(all, located{d, p})
+		}
+	}
+	if len(here) > 0 {
+		return here
+	}
+	return all
 }
 
 func (c *creatorCheck) need(kind manifest.GroupKind, chain []string) {
@@ -89,10 +129,10 @@ func (c *creatorCheck) needReferred(n *node, chain []string) {
 }
 
 // ofOperator checks the objects of the operator that a definition belongs to, and needs their kinds.
-func (c *creatorCheck) ofOperator(d *definition, chain []string) (manifest.Problem, bool) {
-	start := c.findOperators().vertices[d.node.object.ID]
+func (c *creatorCheck) ofOperator(d located, chain []string) (ended bool) {
+	start := d.in.findOperators().vertices[d.node.object.ID]
 	if start == nil {
-		return c.check(d.node, chain)
+		return c.check(d.in, d.node, chain)
 	}
 	type step struct {
 		at    *vertex
@@ -101,9 +141,9 @@ func (c *creatorCheck) ofOperator(d *definition, chain []string) (manifest.Probl
 	seen := map[*vertex]bool{start: true}
 	for queue := []step{{start, chain}}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
-		if n, ok := c.nodes[at.at.id]; ok {
-			if p, found := c.check(n, at.chain); found {
-				return p, true
+		if n, ok := d.in.nodes[at.at.id]; ok {
+			if c.check(d.in, n, at.chain) {
+				return true
 			}
 			c.need(at.at.id.GroupKind(), at.chain)
 		}
@@ -114,16 +154,10 @@ func (c *creatorCheck) ofOperator(d *definition, chain []string) (manifest.Probl
 			}
 		}
 	}
-	return manifest.Problem{}, false
+	return false
 }
 
-// check refuses an object that is on the cluster that the creator makes, and not with the creator.
-func (c *creatorCheck) check(n *node, chain []string) (manifest.Problem, bool) {
-	made := c.creator.object.ID.Name
-	if !slices.Contains(n.clusters, made) || slices.Contains(n.clusters, c.on) {
-		return manifest.Problem{}, false
-	}
-	return n.object.Problem(v1alpha1.ReasonCreatorCycle,
-		fmt.Sprintf("it goes to cluster %s (%s), which %s creates, and that needs it on %s: %s", made, n.why, c.creator.object.ID, c.on, strings.Join(chain, "; ")),
-		fmt.Sprintf("Place it on %s, or list the CustomResourceDefinition in spec.provides of Cluster %q if it is installed there.", c.on, c.on)).WithCluster(made), true
+// check reports an object that is not with the creator.
+func (c *creatorCheck) check(of *placer, n *node, chain []string) (ended bool) {
+	return !slices.Contains(n.clusters, c.on) && c.elsewhere(of, n, chain)
 }

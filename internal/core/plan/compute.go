@@ -248,6 +248,13 @@ func (c *computation) place() {
 			c.fail(s.seed.Name, err)
 		}
 	}
+	var placed []placement.PlacedSeed
+	for _, s := range c.alive() {
+		placed = append(placed, placement.PlacedSeed{Seed: s.seed, Placements: s.placements})
+	}
+	for name, err := range placement.CheckCreators(placed, c.inventory) {
+		c.fail(name, err)
+	}
 }
 
 // unused returns the warnings of overrides that change nothing, as an error.
