@@ -185,6 +185,129 @@ type ClusterProvides struct {
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:items:MaxLength=253
 	CustomResourceDefinitions []string `json:"customResourceDefinitions,omitempty"`
+
+	// WebhookConfigurations that are on the cluster. What their webhooks match waits for the workload
+	// behind the webhook's Service, if a seed has that; otherwise they order nothing, because the
+	// workload is there already.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=256
+	WebhookConfigurations []ProvidedWebhookConfiguration `json:"webhookConfigurations,omitempty"`
+}
+
+// ProvidedWebhookConfiguration is a ValidatingWebhookConfiguration or MutatingWebhookConfiguration on
+// a cluster.
+type ProvidedWebhookConfiguration struct {
+	// Kind of the object.
+	// +required
+	// +kubebuilder:validation:Enum=ValidatingWebhookConfiguration;MutatingWebhookConfiguration
+	Kind string `json:"kind"`
+
+	// Name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// Webhooks that fail closed and are called through a Service.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Webhooks []ProvidedWebhook `json:"webhooks,omitempty"`
+}
+
+// ProvidedWebhook is a webhook on a cluster; its fields are those of Kubernetes.
+type ProvidedWebhook struct {
+	// Name of the webhook.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// ClientConfig has the Service that is called.
+	// +required
+	ClientConfig ProvidedWebhookClient `json:"clientConfig"`
+
+	// Rules say which resources and operations the webhook is for.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	Rules []ProvidedWebhookRule `json:"rules,omitempty"`
+
+	// MatchPolicy is Exact if the webhook is not for other versions of the resources.
+	// +optional
+	// +kubebuilder:validation:Enum=Exact;Equivalent
+	MatchPolicy string `json:"matchPolicy,omitempty"`
+
+	// NamespaceSelector selects the Namespaces of the objects.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+
+	// ObjectSelector selects the objects.
+	// +optional
+	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty"`
+
+	// MatchConditions must all be true of a request.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	MatchConditions []ProvidedMatchCondition `json:"matchConditions,omitempty"`
+}
+
+// ProvidedWebhookClient is how an API server calls a webhook.
+type ProvidedWebhookClient struct {
+	// Service that is called.
+	// +required
+	Service ObjectReference `json:"service"`
+}
+
+// ProvidedWebhookRule says which requests a webhook is for.
+type ProvidedWebhookRule struct {
+	// APIGroups of the resources, * for all.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=253
+	APIGroups []string `json:"apiGroups,omitempty"`
+	// APIVersions of the resources, * for all.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=63
+	APIVersions []string `json:"apiVersions,omitempty"`
+	// Resources by their plural, as deployments or pods/exec, * for all.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=253
+	Resources []string `json:"resources,omitempty"`
+	// Operations such as CREATE, * for all.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=16
+	Operations []string `json:"operations,omitempty"`
+	// Scope is Cluster or Namespaced; all otherwise.
+	// +optional
+	// +kubebuilder:validation:Enum=Cluster;Namespaced;*
+	Scope string `json:"scope,omitempty"`
+}
+
+// ProvidedMatchCondition is a condition of a webhook in CEL.
+type ProvidedMatchCondition struct {
+	// Name of the condition.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Expression over request, object and the like.
+	// +required
+	// +kubebuilder:validation:MaxLength=10240
+	Expression string `json:"expression"`
 }
 
 // LabelledNamespace is a Namespace with its labels.

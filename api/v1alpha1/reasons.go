@@ -82,6 +82,7 @@ const (
 	ReasonKubeConfigNotGranted       Reason = "KubeConfigNotGranted"
 	ReasonInvalidDependency          Reason = "InvalidDependency"
 	ReasonMissingDependency          Reason = "MissingDependency"
+	ReasonWebhookBeforeBackend       Reason = "WebhookBeforeBackend"
 	ReasonDependencyLeaving          Reason = "DependencyLeaving"
 	ReasonDependencyCycle            Reason = "DependencyCycle"
 	ReasonTierPinned                 Reason = "TierPinned"
@@ -350,6 +351,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonKubeConfigNotGranted, "The kubeconfig of a cluster is in a namespace that is neither its creator's nor granted.", "Correct `kubeConfigSecret`, or [grant the namespace](clusters.md)."},
 		{ReasonInvalidDependency, "An annotation that declares a dependency has the wrong form, or names its own object.", "Correct it; each [dialect](rules.md#dependencies-that-you-declare) has its own form."},
 		{ReasonMissingDependency, "No seed has something that an object needs. A warning for a Namespace or a CustomResourceDefinition; an error with `--strict`, for an annotation, and while a seed that may have it is broken or removed.", "Add it, list it in `spec.provides` of the Cluster, or correct the annotation."},
+		{ReasonWebhookBeforeBackend, "A webhook configuration that is on a cluster already matches what the workload behind the webhook needs itself, so nothing can be first while that workload does not run.", "Exclude these objects from the webhook, or remove the configuration from the cluster until the seed is released. Nothing is wrong if the workload runs there already."},
 		{ReasonDependencyLeaving, "An object that stays needs something that would be removed: a Namespace, a CustomResourceDefinition, a creator, or what an annotation names.", "Keep it, or remove both."},
 		{ReasonDependencyCycle, "Dependencies form a cycle; the message lists every edge with its rule.", "Remove one of the edges: an annotation, or a rule with `spec.disabledRules`."},
 		{ReasonTierPinned, "A new dependency contradicts the tier of a planted object that cannot move: it is encrypted without the annotation `kustomize.toolkit.fluxcd.io/prune: disabled`, or the document of its cluster cannot be used.", "Undo the change; release the annotation first, or correct the document."},

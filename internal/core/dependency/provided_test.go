@@ -1,8 +1,11 @@
 package dependency
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -35,5 +38,47 @@ func TestAClusterProvidesTheKindsOfItsAPIVersions(t *testing.T) {
 		if got := Provides(c, kind); got != want {
 			t.Errorf("%s: %t, want %t", kind, got, want)
 		}
+	}
+}
+
+// guardOnCluster is the configuration of testdata/webhook/guard.yaml, as something that is on a cluster.
+const guardOnCluster = `webhookConfigurations: [{kind: ValidatingWebhookConfiguration, name: guard, webhooks: [{name: guard.example.org, clientConfig: {service: {namespace: guard-system, name: guard-webhook}},
+    rules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}]NAMESPACES}]}]`
+
+func TestWebhookConfigurationsOnTheClusterCount(t *testing.T) {
+	guard := read(t, "webhook/guard.yaml")
+	workload := guard[:strings.LastIndex(guard, "---\n")]
+	fleet := func(namespaces string) string {
+		return strings.Replace(oneCluster, "namespaces: [shop]", "namespaces: [shop], "+strings.Replace(guardOnCluster, "NAMESPACES", namespaces, 1), 1)
+	}
+	waits := []string{"Deployment web waits for Deployment guard", "Deployment web waits for Service guard-webhook"}
+	const notItsOwn = ", namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [guard-system]}]}"
+	for sentence, c := range map[string]struct {
+		tree     string
+		want     []string
+		wantWarn bool
+	}{
+		"nothing waits where no seed has the workload: it is there": {tree: fleet("") + seedOf("shop", shopDeployment)},
+		"what a webhook matches waits for the workload of a seed":   {tree: fleet(notItsOwn) + seedOf("guard", workload) + seedOf("shop", shopDeployment), want: waits},
+		"what the workload needs cannot wait, and is warned of":     {tree: fleet("") + seedOf("guard", workload) + seedOf("shop", shopDeployment), want: waits, wantWarn: true},
+		"the configuration of a seed comes before that of the cluster": {
+			tree: fleet("") + seedOf("guard", guard) + seedOf("shop", shopDeployment),
+			want: []string{waits[0], waits[1], "Deployment web waits for ValidatingWebhookConfiguration guard", "ValidatingWebhookConfiguration guard waits for Deployment guard"},
+		},
+		"another kind does not wait": {tree: fleet(notItsOwn) + seedOf("guard", workload) + seedOf("shop", aWidget)},
+		"a seed may switch the rule off": {
+			tree: fleet("") + seedOf("guard", workload) + seedOf("shop", "apiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: shop}\nspec: {disabledRules: [webhook]}\n", shopDeployment), wantWarn: true,
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			result := graphOf(t, c.tree)
+			if diff := cmp.Diff(c.want, pairs(result.Graph, "webhook")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			warned := slices.ContainsFunc(result.Warnings, func(f Finding) bool { return f.Reason == v1alpha1.ReasonWebhookBeforeBackend })
+			if warned != c.wantWarn {
+				t.Errorf("warned: %t, want %t: %v", warned, c.wantWarn, result.Warnings)
+			}
+		})
 	}
 }

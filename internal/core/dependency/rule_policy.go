@@ -67,15 +67,15 @@ func (s *surroundings) drawPolicy(v, binding int32) {
 		if isExempt(s.ID(b).GroupKind()) {
 			continue
 		}
-		what, matched := s.matched(&policy, b, false)
-		if !matched {
+		what, answer := s.matched(&policy, b, false)
+		if answer == no {
 			continue
 		}
 		if len(bound.rules) > 0 || bound.namespaces != nil || bound.objects != nil {
 			if len(bound.rules) == 0 {
 				bound.rules = policy.rules
 			}
-			if what, matched = s.matched(&bound, b, false); !matched {
+			if what, answer = s.matched(&bound, b, false); answer == no {
 				continue
 			}
 		}

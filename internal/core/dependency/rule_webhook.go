@@ -13,6 +13,11 @@ var webhook = Rule{
 			}
 			w.surroundings().drawWebhooks(v, c)
 		}
+		for i, c := range w.clusters {
+			if len(c.Provides.WebhookConfigurations) > 0 {
+				w.surroundings().drawProvided(index(i), c)
+			}
+		}
 	},
 }
 
@@ -43,8 +48,8 @@ func (s *surroundings) drawWebhooks(v int32, c configuration) {
 		turned := own[b] || needed[b]
 		for i := range c.webhooks {
 			h := &c.webhooks[i]
-			what, matched := s.matched(&h.matcher, b, turned)
-			if !matched {
+			what, answer := s.matched(&h.matcher, b, turned)
+			if answer == no {
 				continue
 			}
 			why := h.title() + " " + what
@@ -65,9 +70,9 @@ func (s *surroundings) drawWebhooks(v int32, c configuration) {
 
 // matched returns what of an object a matcher matches, for people: the object, or what is made of
 // it if that counts.
-func (s *surroundings) matched(m *matcher, v int32, withMade bool) (string, bool) {
+func (s *surroundings) matched(m *matcher, v int32, withMade bool) (string, truth) {
 	if !s.concerns(m, v, withMade) {
-		return "", false
+		return "", no
 	}
 	requests := []*request{s.request(v)}
 	if withMade {
@@ -76,12 +81,12 @@ func (s *surroundings) matched(m *matcher, v int32, withMade bool) (string, bool
 	for _, r := range requests {
 		switch answer, unknown := m.match(r); answer {
 		case yes:
-			return "matches " + r.kind.String(), true
+			return "matches " + r.kind.String(), yes
 		case maybe:
-			return "may match " + r.kind.String() + ": " + unknown, true
+			return "may match " + r.kind.String() + ": " + unknown, maybe
 		}
 	}
-	return "", false
+	return "", no
 }
 
 // concerns reports whether a matcher has a rule for the kind of an object, or of what is made of it.

@@ -4,7 +4,9 @@
 package discover
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
@@ -59,10 +62,15 @@ func Provides(ctx context.Context, config *rest.Config, cluster string) (v1alpha
 	if err != nil {
 		return found, err
 	}
+	webhooks, err := configurations(ctx, config)
+	if err != nil {
+		return found, err
+	}
 	own := planted(cluster)
 	found.CustomResourceDefinitions = definitionNames(definitions, own)
 	found.APIVersions = versions(groups.Groups, definitions, own)
 	found.LabelledNamespaces = labelled(namespaces, own)
+	found.WebhookConfigurations = closing(webhooks, own)
 	return found, nil
 }
 
@@ -141,4 +149,85 @@ func labelled(namespaces []metav1.PartialObjectMetadata, own func(metav1.Partial
 	}
 	slices.SortFunc(all, func(a, b v1alpha1.LabelledNamespace) int { return strings.Compare(a.Name, b.Name) })
 	return all
+}
+
+// configuration is a webhook configuration as an API server has it.
+type configuration struct {
+	metav1.PartialObjectMetadata `json:",inline"`
+	Webhooks                     []struct {
+		v1alpha1.ProvidedWebhook `json:",inline"`
+		FailurePolicy            string `json:"failurePolicy"`
+	} `json:"webhooks"`
+}
+
+// configurations reads the webhook configurations of a cluster.
+func configurations(ctx context.Context, config *rest.Config) ([]configuration, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	var all []configuration
+	for kind, resource := range map[string]string{"ValidatingWebhookConfiguration": "validatingwebhookconfigurations", "MutatingWebhookConfiguration": "mutatingwebhookconfigurations"} {
+		for page := ""; ; {
+			answer, err := client.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: page})
+			if err != nil {
+				return nil, fmt.Errorf("listing %s: %w", resource, err)
+			}
+			for _, item := range answer.Items {
+				var c configuration
+				text, err := item.MarshalJSON()
+				if err == nil {
+					err = json.Unmarshal(text, &c)
+				}
+				if err != nil {
+					return nil, fmt.Errorf("reading %s %s: %w", kind, item.GetName(), err)
+				}
+				c.Kind = kind
+				all = append(all, c)
+			}
+			if page = answer.GetContinue(); page == "" {
+				break
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b configuration) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return all, nil
+}
+
+// closing returns the webhooks that fail closed and that are called through a Service, without what
+// API servers fill in.
+func closing(all []configuration, own func(metav1.PartialObjectMetadata) bool) []v1alpha1.ProvidedWebhookConfiguration {
+	var out []v1alpha1.ProvidedWebhookConfiguration
+	for _, c := range all {
+		found := v1alpha1.ProvidedWebhookConfiguration{Kind: c.Kind, Name: c.Name}
+		for _, w := range c.Webhooks {
+			if w.FailurePolicy == "Ignore" || w.ClientConfig.Service.Name == "" {
+				continue
+			}
+			w.NamespaceSelector, w.ObjectSelector = withoutEmpty(w.NamespaceSelector), withoutEmpty(w.ObjectSelector)
+			if w.MatchPolicy == "Equivalent" {
+				w.MatchPolicy = ""
+			}
+			for i := range w.Rules {
+				if w.Rules[i].Scope == "*" {
+					w.Rules[i].Scope = ""
+				}
+			}
+			found.Webhooks = append(found.Webhooks, w.ProvidedWebhook)
+		}
+		if len(found.Webhooks) > 0 && !own(c.PartialObjectMetadata) {
+			out = append(out, found)
+		}
+	}
+	return out
+}
+
+// withoutEmpty returns nil for a selector that selects everything.
+func withoutEmpty(s *metav1.LabelSelector) *metav1.LabelSelector {
+	if s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		return nil
+	}
+	return s
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -58,9 +59,32 @@ func page(next string, items ...object) object {
 const (
 	crds       = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	namespaces = "/api/v1/namespaces"
+	validating = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+	mutating   = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 )
 
+// webhooks is a webhook configuration.
+func webhooks(name string, labels object, list ...object) object {
+	o := item(name, labels)
+	o["apiVersion"], o["kind"], o["webhooks"] = "admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", list
+	return o
+}
+
+// webhook is one, as API servers return it.
+func webhook(name, failurePolicy string, client object) object {
+	return object{
+		"name": name, "failurePolicy": failurePolicy, "clientConfig": client, "matchPolicy": "Equivalent", "sideEffects": "None", "timeoutSeconds": 10, "admissionReviewVersions": []string{"v1"},
+		"namespaceSelector": object{"matchLabels": object{"guard": "on"}}, "objectSelector": object{}, "matchConditions": []object{{"name": "not-ours", "expression": "object.metadata.name != 'ours'"}},
+		"rules": []object{{"apiGroups": []string{"apps"}, "apiVersions": []string{"*"}, "operations": []string{"CREATE"}, "resources": []string{"deployments"}, "scope": "*"}},
+	}
+}
+
+func configurationList(next string, items ...object) object {
+	return object{"kind": "ValidatingWebhookConfigurationList", "apiVersion": "admissionregistration.k8s.io/v1", "metadata": object{"continue": next}, "items": items}
+}
+
 func answers() map[string]any {
+	service := object{"service": object{"namespace": "guard", "name": "guard-webhook", "port": 443, "path": "/check"}, "caBundle": "Q0E="}
 	planted := object{"kustomize.toolkit.fluxcd.io/name": "web.edge.00"}
 	return map[string]any{
 		"/version": object{"major": "1", "minor": "36+", "gitVersion": "v1.36.3-eks-1"},
@@ -68,9 +92,12 @@ func answers() map[string]any {
 		"/apis": object{"kind": "APIGroupList", "apiVersion": "v1", "groups": []object{
 			group("apps", "v1"), group("resource.k8s.io", "v1", "v1beta2"), group("cert-manager.io", "v1"), group("metrics.k8s.io", "v1beta1"), group("shop.example.com", "v1"),
 		}},
-		crds:           page("more", item("issuers.cert-manager.io", nil), item("carts.shop.example.com", planted)),
-		crds + "?more": page("", item("certificates.cert-manager.io", object{"kustomize.toolkit.fluxcd.io/name": "infrastructure"})),
-		namespaces:     page("", item("shop", planted), item("monitoring", object{"kubernetes.io/metadata.name": "monitoring", "team": "a"}), item("default", object{"kubernetes.io/metadata.name": "default"}), item("other", object{"kustomize.toolkit.fluxcd.io/name": "web.west.00"})),
+		crds:              page("more", item("issuers.cert-manager.io", nil), item("carts.shop.example.com", planted)),
+		crds + "?more":    page("", item("certificates.cert-manager.io", object{"kustomize.toolkit.fluxcd.io/name": "infrastructure"})),
+		mutating:          configurationList("", webhooks("ours", planted, webhook("a.example.com", "Fail", service)), webhooks("elsewhere", nil, webhook("b.example.com", "Fail", object{"url": "https://example.com"}))),
+		validating:        configurationList("2", webhooks("open", nil, webhook("c.example.com", "Ignore", service))),
+		validating + "?2": configurationList("", webhooks("guard", nil, webhook("d.example.com", "Ignore", service), webhook("e.example.com", "Fail", service))),
+		namespaces:        page("", item("shop", planted), item("monitoring", object{"kubernetes.io/metadata.name": "monitoring", "team": "a"}), item("default", object{"kubernetes.io/metadata.name": "default"}), item("other", object{"kustomize.toolkit.fluxcd.io/name": "web.west.00"})),
 	}
 }
 
@@ -86,6 +113,12 @@ func TestProvidesReadsWhatNoSeedHas(t *testing.T) {
 		LabelledNamespaces: []v1alpha1.LabelledNamespace{
 			{Name: "default"}, {Name: "monitoring", Labels: map[string]string{"team": "a"}}, {Name: "other", Labels: map[string]string{"kustomize.toolkit.fluxcd.io/name": "web.west.00"}},
 		},
+		WebhookConfigurations: []v1alpha1.ProvidedWebhookConfiguration{{Kind: "ValidatingWebhookConfiguration", Name: "guard", Webhooks: []v1alpha1.ProvidedWebhook{{
+			Name: "e.example.com", ClientConfig: v1alpha1.ProvidedWebhookClient{Service: v1alpha1.ObjectReference{Namespace: "guard", Name: "guard-webhook"}},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"guard": "on"}},
+			MatchConditions:   []v1alpha1.ProvidedMatchCondition{{Name: "not-ours", Expression: "object.metadata.name != 'ours'"}},
+			Rules:             []v1alpha1.ProvidedWebhookRule{{APIGroups: []string{"apps"}, APIVersions: []string{"*"}, Operations: []string{"CREATE"}, Resources: []string{"deployments"}}},
+		}}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -93,7 +126,7 @@ func TestProvidesReadsWhatNoSeedHas(t *testing.T) {
 }
 
 func TestProvidesSaysWhatItMayNotRead(t *testing.T) {
-	for path, want := range map[string]string{"/version": "the version", "/apis": "the API groups", crds: "customresourcedefinitions", namespaces: "namespaces"} {
+	for path, want := range map[string]string{"/version": "the version", "/apis": "the API groups", crds: "customresourcedefinitions", namespaces: "namespaces", mutating: "mutatingwebhookconfigurations"} {
 		missing := answers()
 		delete(missing, path)
 		if path == "/apis" {
