@@ -37,8 +37,9 @@ func newGraph() *cobra.Command {
 		Long: `Graph draws the plan of one seed, which it works out as furrow plan does: a lane for each cluster,
 its tiers in the order in which they are released, and what waits for what.
 
-Three and more equal clusters are one lane; of many objects it shows how many there are of each kind.
-Where there are few, it shows what waits for what among them, too.
+Three and more equal clusters are one lane. Up to 64 objects of a tier are named, by kind where they
+are more than 12; of more it shows how many there are of each kind. Where a plan has few objects, it
+shows what waits for what among them, too.
 
 An SVG is a picture for browsers and documents: a column for each level, light or dark as the reader
 prefers. The other formats are those of Mermaid, which GitHub and GitLab show in Markdown, of

@@ -1,40 +1,47 @@
 package draw
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// maxLines is how many lines the text of a tier has besides its name.
+// maxLines is how many lines the text of a tier has besides its name, where each object or kind has
+// one.
 const maxLines = 12
 
 // title says what the picture is of.
 func (g *Graph) title() string { return "Plan of seed " + g.Seed }
 
-// text returns the lines that are shown of a tier: its name, with the number of its objects where not
-// all are named, and the objects.
+// text returns the lines that are shown of a tier: its name, with the number of its objects where
+// these have no line each, and the objects.
 func (t *Tier) text() []string {
 	name := t.Name
 	switch n := len(t.ids); {
-	case t.named():
+	case t.listed():
 	case n == 1:
 		name += ": 1 object"
 	default:
 		name += fmt.Sprintf(": %d objects", n)
 	}
+	if t.grouped {
+		return append([]string{name}, t.byKind()...)
+	}
 	return append([]string{name}, t.summary()...)
 }
 
-// named reports whether each object is named.
-func (t *Tier) named() bool { return len(t.ids) <= maxLines && len(t.Objects) == len(t.ids) }
+// listed reports whether each object has a line.
+func (t *Tier) listed() bool { return len(t.ids) <= maxLines && len(t.Objects) == len(t.ids) }
 
-// summary returns lines for the objects of a tier: each by kind and name where they are few, else
-// how many there are of each kind.
+// summary returns a line for each object by kind and name where they are few, else for each kind how
+// many there are.
 func (t *Tier) summary() []string {
 	var out []string
-	if t.named() {
+	if t.listed() {
 		for _, id := range t.ids {
 			out = append(out, nameOf(id))
 		}
@@ -49,6 +56,39 @@ func (t *Tier) summary() []string {
 			return append(out, fmt.Sprintf("%d of %d other kinds", rest, len(t.Kinds)-i))
 		}
 		out = append(out, fmt.Sprintf("%d %s", k.Count, k.Kind))
+	}
+	return out
+}
+
+// byKind returns the names of all objects under their kinds, as many in a line as fit.
+func (t *Tier) byKind() []string {
+	names := map[manifest.GroupKind][]string{}
+	var kinds []manifest.GroupKind
+	for _, id := range t.ids {
+		kind := id.GroupKind()
+		if names[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		names[kind] = append(names[kind], manifest.Printable(id.Name))
+	}
+	slices.SortStableFunc(kinds, func(a, b manifest.GroupKind) int {
+		return cmp.Or(cmp.Compare(len(names[b]), len(names[a])), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group))
+	})
+	const indent = "  "
+	var out []string
+	for i, kind := range kinds {
+		out = append(out, fmt.Sprintf("%d %s", len(names[kind]), t.Kinds[i].Kind))
+		line := indent
+		for n, name := range names[kind] {
+			if n < len(names[kind])-1 {
+				name += ","
+			}
+			if line != indent && utf8.RuneCountInString(line)+utf8.RuneCountInString(name) > wideChars {
+				out, line = append(out, strings.TrimRight(line, " ")), indent
+			}
+			line += name + " "
+		}
+		out = append(out, strings.TrimRight(line, " "))
 	}
 	return out
 }

@@ -31,6 +31,10 @@ const (
 	maxLanes = 12
 	// fewObjects is how many objects a graph has at most to have what waits for what among them.
 	fewObjects = 60
+	// maxNamed is how many objects a tier has at most for all to be named, and maxAllNamed how many
+	// all such tiers have.
+	maxNamed    = 64
+	maxAllNamed = 1200
 )
 
 // Graph is a plan as a picture has it. Indexes of lanes and tiers are positions in their lists.
@@ -66,6 +70,8 @@ type Tier struct {
 	Objects []string `json:"objects,omitempty"`
 	Kinds   []Kind   `json:"kinds,omitempty"`
 	ids     []manifest.ID
+	// grouped reports whether its objects are named by kind, several in a line.
+	grouped bool
 }
 
 // Kind is how many objects there are of one kind.
@@ -134,10 +140,25 @@ func New(p *plan.Plan, names Names) *Graph {
 		t.Kinds = b.kinds(t.ids)
 		objects += len(t.ids)
 	}
+	b.graph.group()
 	if b.graph.few = objects <= fewObjects && !slices.ContainsFunc(b.graph.Lanes, func(l Lane) bool { return l.Joined }); b.graph.few {
 		b.addWaits()
 	}
 	return b.graph
+}
+
+// group chooses the tiers whose objects are named by kind: none has too many, nor have all together.
+func (g *Graph) group() {
+	var some []*Tier
+	objects := 0
+	for i := range g.Tiers {
+		if t := &g.Tiers[i]; !t.listed() && len(t.ids) <= maxNamed && len(t.Objects) == len(t.ids) {
+			some, objects = append(some, t), objects+len(t.ids)
+		}
+	}
+	for _, t := range some {
+		t.grouped = objects <= maxAllNamed
+	}
 }
 
 // addLanes makes the lanes, in the order in which their first tiers are released.

@@ -14,6 +14,7 @@ const (
 	padding    = 9
 	minChars   = 14
 	maxChars   = 34 // a longer text is cut; the tooltip has it whole
+	wideChars  = 40 // the same for a line of several names
 	laneTitle  = 28 // height of the name of a lane
 	laneGap    = 12
 	stackGap   = 10
@@ -100,7 +101,7 @@ func (p *picture) placeBoxes() {
 		var b box
 		b.column, _ = slices.BinarySearch(p.levels, t.Level)
 		for _, line := range t.text() {
-			b.lines = append(b.lines, cut(line))
+			b.lines = append(b.lines, cut(line, t.width()))
 		}
 		chars := minChars
 		for _, line := range b.lines {
@@ -114,11 +115,19 @@ func (p *picture) placeBoxes() {
 	}
 }
 
-// cut shortens a text that is wider than a box may be.
-func cut(text string) string {
+// width is how many characters the lines of a tier have at most.
+func (t *Tier) width() int {
+	if t.grouped {
+		return wideChars
+	}
+	return maxChars
+}
+
+// cut shortens a text that is longer than it may be.
+func cut(text string, most int) string {
 	text = manifest.Printable(text)
-	if utf8.RuneCountInString(text) > maxChars {
-		return string([]rune(text)[:maxChars-1]) + "…"
+	if utf8.RuneCountInString(text) > most {
+		return string([]rune(text)[:most-1]) + "…"
 	}
 	return text
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
@@ -33,7 +32,7 @@ const style = `
   .title { font-size: 16px; font-weight: 600; }
   .name { font-weight: 600; }
   .over { stroke: #f3f5f8; stroke-width: 5px; paint-order: stroke; }
-  .level { fill: #52606d; }
+  .level, .kind { fill: #52606d; }
   @media (prefers-color-scheme: dark) {
     .paper { fill: #12161c; }
     .lane { fill: #1a2029; stroke: #323c4a; }
@@ -44,7 +43,7 @@ const style = `
     .edge:hover .arrow { fill: #fb923c; }
     text { fill: #e4e9f0; }
     .over { stroke: #1a2029; }
-    .level { fill: #a3b1c2; }
+    .level, .kind { fill: #a3b1c2; }
   }
 `
 
@@ -89,8 +88,11 @@ func (g *Graph) SVG() string {
 		line(`<rect class="box" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="5"/>`, b.x, b.y, b.w, b.h)
 		for n, text := range b.lines {
 			of := ""
-			if n == 0 {
+			switch {
+			case n == 0:
 				of = ` class="name"`
+			case g.Tiers[i].grouped && !strings.HasPrefix(text, " "):
+				of = ` class="kind"`
 			}
 			line(`<text%s x="%.1f" y="%.1f">%s</text>`, of, b.x+padding, b.y+padding+float64(n)*lineHeight+12, escaped(text))
 		}
@@ -112,12 +114,7 @@ func escaped(text string) string {
 // maxTitle is how long the titles of pictures and lanes may be.
 const maxTitle = 90
 
-func cutTitle(text string) string {
-	if text = manifest.Printable(text); utf8.RuneCountInString(text) > maxTitle {
-		return string([]rune(text)[:maxTitle-1]) + "…"
-	}
-	return text
-}
+func cutTitle(text string) string { return cut(text, maxTitle) }
 
 // laneText names a lane, and how many clusters it has.
 func laneText(l Lane) string {

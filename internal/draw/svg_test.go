@@ -67,12 +67,81 @@ func TestThePictureInTheDocumentationIsCurrent(t *testing.T) {
 	mustBe(t, filepath.Join("..", "..", "..", "docs", "graph.svg"), New(example(), names).SVG())
 }
 
+// large is the plan of a seed with 60 objects in each of six tiers on three clusters that differ, with names as
+// people give them.
+func large() *plan.Plan {
+	p := &plan.Plan{Seed: "core-5g"}
+	functions := []string{"amf", "smf", "upf", "ausf", "udm", "udr", "pcf", "nrf", "nssf", "sepp"}
+	kinds := [][]string{
+		{"Namespace", "ResourceQuota", "LimitRange", "PriorityClass", "CustomResourceDefinition", "ClusterRole"},
+		{"ServiceAccount", "Role", "RoleBinding", "Secret", "ConfigMap", "NetworkPolicy"},
+		{"ConfigMap", "Service", "PersistentVolumeClaim", "Secret", "PodDisruptionBudget", "ConfigMap"},
+		{"Deployment", "Service", "HorizontalPodAutoscaler", "ServiceMonitor", "Deployment", "Deployment"},
+		{"StatefulSet", "Service", "Certificate", "Ingress", "ConfigMap", "CronJob"},
+		{"Slice", "Job", "PrometheusRule", "ConfigMap", "Slice", "Slice"},
+	}
+	for c, cluster := range []string{"edge-ams", "edge-ber", "core-fra"} {
+		for ordinal := range kinds {
+			contents := plan.Contents{ID: fmt.Sprintf("c%d", len(p.Contents)+1)}
+			for n := range 60 {
+				name := functions[n%10]
+				if turn := n / 10; turn > 0 {
+					name += []string{"", "-config", "-internal", "-metrics", "-session-store", "-eu"}[turn]
+				}
+				if n == 0 {
+					name += fmt.Sprintf("-%d", c)
+				}
+				contents.Objects = append(contents.Objects, plan.Object{ID: manifest.ID{Kind: kinds[ordinal][n/10], Namespace: "core", Name: name}})
+			}
+			p.Contents = append(p.Contents, contents)
+			tier := plan.Tier{Cluster: cluster, Ordinal: ordinal, Level: ordinal, Contents: contents.ID}
+			if ordinal > 0 {
+				tier.Prerequisites = append(tier.Prerequisites, plan.Prerequisite{Cluster: cluster, Ordinal: ordinal - 1})
+			}
+			if ordinal > 1 && c < 2 {
+				tier.Prerequisites = append(tier.Prerequisites, plan.Prerequisite{Cluster: "core-fra", Ordinal: ordinal - 2})
+			}
+			p.Tiers = append(p.Tiers, tier)
+		}
+	}
+	return p
+}
+
+// TestALargePictureNamesItsObjects: each object of three clusters with six tiers of 60 objects has its name in its
+// box, the picture fits two screens, and with more objects boxes count kinds again.
+func TestALargePictureNamesItsObjects(t *testing.T) {
+	pl := large()
+	p := newPicture(New(pl, names))
+	for i, tier := range p.Tiers {
+		text := strings.Join(p.boxes[i].lines, " ") + " "
+		for _, id := range tier.ids {
+			if !strings.Contains(text, " "+id.Name+" ") && !strings.Contains(text, " "+id.Name+", ") {
+				t.Errorf("%s does not name %s: %s", p.tierName(i), nameOf(id), text)
+			}
+		}
+	}
+	if p.w > 2100 || p.h > 1900 {
+		t.Errorf("the picture is %.0f × %.0f", p.w, p.h)
+	}
+	mustBe(t, "large.svg", New(pl, names).SVG())
+	for c := range pl.Contents {
+		for n := range 5 {
+			pl.Contents[c].Objects = append(pl.Contents[c].Objects, plan.Object{ID: manifest.ID{Kind: "Event", Name: fmt.Sprintf("e-%d", n)}})
+		}
+	}
+	for i, b := range newPicture(New(pl, names)).boxes {
+		if len(b.lines) > maxLines+1 {
+			t.Errorf("box %d has %d lines", i, len(b.lines))
+		}
+	}
+}
+
 // rect is a box of a picture.
 type rect struct{ x1, y1, x2, y2 float64 }
 
 // TestNoLineCrossesABox lays out graphs of many shapes.
 func TestNoLineCrossesABox(t *testing.T) {
-	plans := map[string]*plan.Plan{"the example": example(), "few": edge(2, 14), "many": edge(8, 300), "one": edge(1, 0)}
+	plans := map[string]*plan.Plan{"the example": example(), "few": edge(2, 14), "many": edge(8, 300), "one": edge(1, 0), "large": large()}
 	dense := &plan.Plan{Seed: "dense", Contents: []plan.Contents{{ID: "c1", Objects: []plan.Object{{ID: manifest.ID{Kind: "ConfigMap", Name: "a"}}}}}}
 	for n := range 5 {
 		for o := range 7 {
