@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,8 +19,10 @@ const (
 	maxListed = 10
 	// maxAbout is how many objects of alike warnings are named.
 	maxAbout = 3
-	// minAlike is how many objects with one why are a group of their own.
+	// minAlike is how many objects with one why are a group of their own, and maxAlike how many such
+	// groups one rule has at most: more are one group.
 	minAlike = 3
+	maxAlike = 3
 	// maxWarnings is how many different warnings are shown.
 	maxWarnings = 20
 	// maxAfter is how many of the tiers that a tier waits for are shown.
@@ -187,7 +190,7 @@ func (v *planView) tiers(w io.Writer) {
 		fmt.Fprintln(w)
 		heading(w, f.on+" "+head[0])
 		for _, after := range head[1:] {
-			paragraph(w, "    ", after)
+			paragraph(w, "    ", afterSame.ReplaceAllString(after, "  after $1 of the same cluster:"))
 		}
 		objects := v.body(t).objects
 		if len(f.members) > 1 {
@@ -200,6 +203,10 @@ func (v *planView) tiers(w io.Writer) {
 		}
 	}
 }
+
+// afterSame is the beginning of a line of after, if clusters that are shown as one each wait for a tier
+// of their own.
+var afterSame = regexp.MustCompile(`^  after ` + anyCluster + ` (tier [0-9]+):`)
 
 // withoutCluster returns objects as they are on each of several clusters that are shown as one.
 func withoutCluster(objects []placedObject, cluster string) []placedObject {
@@ -315,11 +322,17 @@ func byWhy(objects []placedObject) []*whyGroup {
 	for _, o := range objects {
 		alike[reason{o.rule, o.why}]++
 	}
+	ofRule := map[string]int{}
+	for key, n := range alike {
+		if n >= minAlike {
+			ofRule[key.rule]++
+		}
+	}
 	groups := map[reason]*whyGroup{}
 	var out []*whyGroup
 	for _, o := range objects {
 		key := reason{o.rule, o.why}
-		if alike[key] < minAlike {
+		if alike[key] < minAlike || ofRule[o.rule] > maxAlike {
 			key.why = ""
 		}
 		g := groups[key]

@@ -138,3 +138,30 @@ func TestATierThatWaitsForManyNamesSome(t *testing.T) {
 		t.Errorf("it shows:\n%s", text)
 	}
 }
+
+// TestManyReasonsOfOneRuleAreOneGroup: a rule that names another object in each Namespace would otherwise fill the
+// screen with paragraphs that say the same.
+func TestManyReasonsOfOneRuleAreOneGroup(t *testing.T) {
+	var objects []placedObject
+	add := func(namespaces int) {
+		objects = nil
+		for n := range namespaces {
+			for i := range 14 {
+				objects = append(objects, placedObject{
+					id:   manifest.ID{Kind: "ConfigMap", Namespace: fmt.Sprintf("team-%d", n), Name: fmt.Sprintf("settings-%d", i)},
+					rule: "follow-rest", why: fmt.Sprintf("it is in one Namespace with core/Service/team-%d/web", n),
+				})
+			}
+		}
+	}
+	for namespaces, want := range map[int]int{1: 1, maxAlike: maxAlike, maxAlike + 1: 1, 40: 1} {
+		add(namespaces)
+		groups := byWhy(objects)
+		if len(groups) != want {
+			t.Errorf("%d reasons are %d groups, want %d", namespaces, len(groups), want)
+		}
+		if namespaces > maxAlike && groups[0].title() != "rule follow-rest, such as: it is in one Namespace with core/Service/team-0/web" {
+			t.Errorf("the title is %q", groups[0].title())
+		}
+	}
+}
