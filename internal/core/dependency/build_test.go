@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/placement"
@@ -72,7 +73,7 @@ func seedsOf(t *testing.T, cat *catalog.Catalog) []Seed {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seeds = append(seeds, Seed{Name: s.Name, Spec: s.Spec, Contents: placed.Contents, Placements: placed.Placements})
+		seeds = append(seeds, Seed{Name: s.Name, Spec: s.Spec, Contents: placed.Contents, Placements: placed.Placements, Compact: s.Spec.Tiers == v1alpha1.TiersCompact})
 	}
 	return seeds
 }

@@ -22,3 +22,23 @@ func TestStagesAreThoseOfFlux(t *testing.T) {
 		}
 	}
 }
+
+// TestABarePodDoesNotShareTheTierOfItsNamespace: Flux goes on with the next stage once the Namespace is active, which may be
+// before the account in it exists.
+func TestABarePodDoesNotShareTheTierOfItsNamespace(t *testing.T) {
+	const space = "apiVersion: v1\nkind: Namespace\nmetadata: {name: jobs}\n"
+	compact := "apiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: jobs}\nspec: {tiers: Compact}\n"
+	for object, want := range map[string]bool{
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: jobs}\nspec: {containers: [{name: c, image: c}]}\n": false,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: p, namespace: jobs}\n":                                      true,
+	} {
+		g := graphOf(t, oneCluster+seedOf("jobs", compact, space, object)).Graph
+		folds := true
+		for _, e := range g.Edges {
+			folds = folds && g.Reason(e).Folds
+		}
+		if len(g.Edges) == 0 || folds != want {
+			t.Errorf("all of %d edges fold: %t, want %t; %s", len(g.Edges), folds, want, object)
+		}
+	}
+}

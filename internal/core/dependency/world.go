@@ -245,7 +245,7 @@ func (w *World) Wait(from, to int32, reason Reason) {
 		return
 	}
 	reason.Kind = Hard
-	reason.Folds = reason.Folds || reason.Ready == "" && w.staged(from, to)
+	reason.Folds = reason.Folds || reason.Ready == "" && reason.Beside == (manifest.ID{}) && w.staged(from, to)
 	w.draw(from, to, reason)
 }
 
