@@ -39,7 +39,7 @@ gotest = $(1) || code=1;
 
 # The slices of what is long; each takes some minutes. SEED is that of the first random history.
 CRASHES := 4
-SLICES  := crash-1 crash-2 crash-3 crash-4 disturbances front-ends histories edge-calls object-database scale upgrade demo
+SLICES  := crash-1 crash-2 crash-3 crash-4 disturbances front-ends histories edge-calls object-database fuzz scale upgrade demo
 SLICE   ?= $(SLICES)
 SEED    ?= 1
 ON_E2E  := $(PLAIN) test $(BUILD) -json -count=1 -timeout $(PACKAGE_TIMEOUT) ./test/e2e
@@ -139,6 +139,14 @@ soak-object-database:
 	$(call tests,$(call gotest,$(PLAIN) test $(BUILD) -json -timeout $(PACKAGE_TIMEOUT) ./internal/git/odb))
 	for fuzz in FuzzDelta FuzzParseTree FuzzGraft FuzzMerge; do \
 		$(PLAIN) test $(BUILD) -run '^$$' -fuzz "^$$fuzz$$" -fuzztime 1m ./internal/git/odb || exit 1; done
+
+# What people commit is text for parsers: of manifests, templates, expressions, annotations and patches.
+FUZZ := manifest:FuzzParse manifest:FuzzText manifest:FuzzValues template:FuzzRender template:FuzzReconcilers expression:FuzzExpressions \
+	placement:FuzzSeedRules placement:FuzzAnnotations dependency:FuzzMatchConditions dependency:FuzzDialects dependency:FuzzProvides override:FuzzOverrides
+
+soak-fuzz:
+	for fuzz in $(FUZZ); do \
+		$(PLAIN) test $(BUILD) -run '^$$' -fuzz "^$${fuzz#*:}$$" -fuzztime 1m ./internal/core/$${fuzz%:*} || exit 1; done
 
 soak-scale: servers
 	$(PLAIN) test $(BUILD) -run "^$$" -bench BenchmarkScale -benchtime 1x -timeout $(PACKAGE_TIMEOUT) ./test/scale

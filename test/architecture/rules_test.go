@@ -106,6 +106,7 @@ var rows = []row{
 	{"internal/core/truncate", core, []string{}},
 	{"internal/core/redact", core, []string{}},
 	{"internal/core/githash", core, []string{}},
+	{"internal/core/expression", core, []string{}},
 	{"internal/core/manifest", core, []string{"api", "internal/core/truncate"}},
 	{"internal/core/plugin", core, []string{"api", "internal/core/manifest", "internal/core/redact", "internal/core/truncate"}},
 	{"internal/core/catalog", core, []string{"api", "internal/core/manifest", "internal/core/plugin", "internal/core/truncate", "internal/core/window"}},
@@ -113,8 +114,8 @@ var rows = []row{
 	{"internal/core/health", core, []string{"api", "internal/core/manifest", "internal/core/catalog", "internal/core/redact"}},
 	{"internal/core/template", core, []string{"api", "internal/core/manifest", "internal/core/truncate"}},
 	{"internal/core/override", core, []string{"api", "internal/core/manifest", "internal/core/catalog", "internal/core/truncate"}},
-	{"internal/core/placement", core, []string{"api", "internal/core/manifest", "internal/core/catalog", "internal/core/change", "internal/core/override"}},
-	{"internal/core/dependency", core, []string{"api", "internal/core/manifest", "internal/core/catalog", "internal/core/placement"}},
+	{"internal/core/placement", core, []string{"api", "internal/core/manifest", "internal/core/catalog", "internal/core/change", "internal/core/expression", "internal/core/override"}},
+	{"internal/core/dependency", core, []string{"api", "internal/core/expression", "internal/core/manifest", "internal/core/catalog", "internal/core/placement"}},
 	{"internal/core/kinds", core, []string{"api", "internal/core/manifest", "internal/core/catalog", "internal/core/placement"}},
 	{"internal/core/layout", core, []string{
 		"api", "internal/core/githash", "internal/core/manifest", "internal/core/catalog", "internal/core/placement",

@@ -7,8 +7,8 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/ext"
 
+	"github.com/furrow-dev/furrow/internal/core/expression"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -199,28 +199,27 @@ func selects(selector map[string]any, labels map[string]string, known bool) trut
 // labelName is the label that every Namespace has.
 const labelName = "kubernetes.io/metadata.name"
 
-// costLimit bounds what one expression may cost; those in use cost some dozens.
-const costLimit = 100_000
-
-// conditionEnv has the variables of matchConditions. The authorizer, and who asks, are not known.
+// conditionEnv has the variables of matchConditions. The authorizer, and who asks, are not known. It has
+// no library beside the standard one: replacing in texts, ranges of numbers and sets take memory and
+// time that no cost bounds.
 var conditionEnv = sync.OnceValues(func() (*cel.Env, error) {
-	return cel.NewEnv(cel.OptionalTypes(), ext.Strings(), ext.Sets(), ext.Lists(), ext.Encoders(), cel.CrossTypeNumericComparisons(true),
+	return cel.NewEnv(cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true),
 		cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType), cel.Variable("request", cel.DynType),
 		cel.Variable("authorizer", cel.DynType), cel.Variable("namespaceObject", cel.DynType), cel.Variable("params", cel.DynType), cel.Variable("variables", cel.DynType))
 })
 
 // holds evaluates a match condition for the creation of an object. What cannot be evaluated, as
 // when it uses a function of API servers, may hold.
-func holds(expression string, r *request) truth {
+func holds(condition string, r *request) truth {
 	env, err := conditionEnv()
 	if err != nil || r.body == nil {
 		return maybe
 	}
-	ast, issues := env.Compile(expression)
+	ast, issues := env.Compile(condition)
 	if issues.Err() != nil {
 		return maybe
 	}
-	program, err := env.Program(ast, cel.CostLimit(costLimit), cel.EvalOptions(cel.OptPartialEval))
+	program, err := expression.Program(env, ast, cel.EvalOptions(cel.OptPartialEval))
 	if err != nil {
 		return maybe
 	}

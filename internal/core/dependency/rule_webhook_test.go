@@ -250,3 +250,22 @@ func TestAWebhookOnTheKindOfItsOwnBackend(t *testing.T) {
 		}
 	}
 }
+
+// FuzzMatchConditions evaluates any condition: it does not panic, and ends.
+func FuzzMatchConditions(f *testing.F) {
+	for _, condition := range []string{
+		"object.spec.replicas > 1", "!('system:nodes' in request.userInfo.groups)", "object.?metadata.?labels['a'].orValue('b') == 'b'", "variables.a || authorizer.check('a')",
+		"'a'.replace('', 'aaaa').replace('', 'aaaa') == ''", "lists.range(1000000000).size() > 0", "optional.of([1]).optMap(a, [a, a]) == optional.none()", "namespaceObject == object",
+	} {
+		f.Add(condition)
+	}
+	r := &request{
+		kind: manifest.GroupKind{Group: "apps", Kind: "Deployment"}, version: "v1", plurals: []string{"deployments"}, id: manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "a", Name: "a"},
+		body: map[string]any{"metadata": map[string]any{"name": "a", "namespace": "a"}, "spec": map[string]any{"replicas": int64(3), "list": []any{"a", "b", int64(1), nil}}},
+	}
+	f.Fuzz(func(_ *testing.T, condition string) {
+		if len(condition) < 4096 {
+			holds(condition, r)
+		}
+	})
+}

@@ -1,6 +1,10 @@
 package placement
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+)
 
 // configMap is an object that no other rule than the last says anything about.
 func configMap(annotations string) string {
@@ -88,4 +92,33 @@ metadata: {name: edge1, namespace: net}
 
 func capiAnnotated(annotations string) string {
 	return "apiVersion: cluster.x-k8s.io/v1beta2\nkind: MachinePool\nmetadata: {name: pool, namespace: edge, annotations: {" + annotations + "}}\n"
+}
+
+// FuzzAnnotations places an object with any text in each annotation that says where it goes, and in
+// those of its Namespace: it does not panic, and what is placed is on clusters of the fleet.
+func FuzzAnnotations(f *testing.F) {
+	for _, text := range []string{"edge-eu", "edge-eu,mgmt", "region in (eu, us)", "region!=eu,!size", "Management", "Any", "*", ",", "region in (", "{a: b}", "edge-eu:\n- a", ""} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		inv := inventoryOf(t, mgmt, edgeEU, edgeUS)
+		for _, key := range []string{v1alpha1.AnnotationCluster, v1alpha1.AnnotationClusterSelector, v1alpha1.AnnotationRole, annotationPlanter, v1alpha1.AnnotationClusterType} {
+			seed := seedOf(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: shop}\n", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n")
+			objects := seed.Variants[0].Objects
+			for i := range objects {
+				objects[i] = objects[i].WithAnnotation(key, text)
+			}
+			placed, err := Place(&seed, inv)
+			if err != nil {
+				continue
+			}
+			for _, p := range placed.Placements {
+				for _, cluster := range p.Clusters {
+					if _, known := inv.Clusters[cluster]; !known {
+						t.Errorf("%s: %q places %s on %q", key, text, p.Object, cluster)
+					}
+				}
+			}
+		}
+	})
 }

@@ -11,15 +11,12 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/expression"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// What evaluating expressions may cost, in CEL's units: one evaluation, and all of one variant of a
-// seed. A comparison of a label costs about ten.
-const (
-	maxExpressionCost = 100_000
-	maxSeedCost       = 500_000_000
-)
+// maxSeedCost is what evaluating all expressions of one variant of a seed may cost, in CEL's units.
+const maxSeedCost = 500_000_000
 
 var seedRules = Rule{
 	Name: "seed-rule",
@@ -82,8 +79,8 @@ func (s *placer) compiledRules() ([]*compiledRule, error) {
 		if slices.ContainsFunc(s.seed.Spec.Placement[:i], func(other v1alpha1.PlacementRule) bool { return other.Name == rule.Name }) {
 			problems = append(problems, s.ruleProblem(r, "name", s.at(r, "name", rule.Name), fmt.Sprintf("another rule has the name %q", rule.Name), "Give each rule a name of its own."))
 		}
-		compile := func(part, env, expression string, at manifest.Source) cel.Program {
-			program, err := compileRule(env, expression)
+		compile := func(part, env, text string, at manifest.Source) cel.Program {
+			program, err := compileRule(env, text)
 			if err != nil {
 				at.Line += err.line
 				problems = append(problems, s.ruleProblem(r, part, at, fmt.Sprintf("the expression of rule %q cannot be used: %s", rule.Name, err.message), "Correct the expression."))
@@ -126,16 +123,16 @@ type expressionError struct {
 }
 
 // compileRule prepares an expression that is true or false.
-func compileRule(environment, expression string) (cel.Program, *expressionError) {
+func compileRule(environment, text string) (cel.Program, *expressionError) {
 	env := environments()[environment]
-	ast, issues := env.Compile(expression)
+	ast, issues := env.Compile(text)
 	if issues.Err() != nil {
 		return nil, firstIssue(issues)
 	}
 	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return nil, &expressionError{message: fmt.Sprintf("it is of type %s, and must be true or false", out)}
 	}
-	program, err := env.Program(ast, cel.CostLimit(maxExpressionCost))
+	program, err := expression.Program(env, ast)
 	if err != nil {
 		return nil, &expressionError{message: err.Error()}
 	}
@@ -224,7 +221,7 @@ func (s *placer) evaluate(r *compiledRule, program cel.Program, o *manifest.Obje
 	}
 	if err != nil {
 		next := "Ask with has() for fields that may be missing."
-		if cost >= maxExpressionCost {
+		if cost >= expression.MaxCost {
 			next = "Make the expression simpler."
 		}
 		return false, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("rule %q of the seed (%s) fails%s: %v", r.rule.Name, s.at(r, part, text), at, err), next).WithField(r.field)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/templates"
 )
@@ -176,6 +177,28 @@ func TestVariablesAreData(t *testing.T) {
 	}
 	check("Reconciler", reflect.TypeFor[template.Reconciler]())
 	check("Proposal", reflect.TypeFor[template.Proposal]())
+}
+
+// FuzzReconcilers renders a reconciler object by any text: within its bounds, without a panic, and the
+// same whether what was rendered before is kept or not.
+func FuzzReconcilers(f *testing.F) {
+	for _, text := range withShapes() {
+		f.Add(text, "edge")
+	}
+	f.Fuzz(func(t *testing.T, text, name string) {
+		kept := template.Parsed{}
+		for _, cluster := range []string{"west", name, "east"} {
+			vars := template.Reconciler{Name: "web." + cluster, Namespace: "flux-system", Seed: "web", Cluster: cluster, Tier: "00", Path: "./planted/" + cluster, Source: v1alpha1.ObjectReference{Name: name}, Wait: true, DependsOn: []template.ObjectName{{Name: cluster}}}
+			want, wantErr := template.RenderReconciler(template.Text{Name: "t", Text: text}, vars)
+			if errors.Is(wantErr, template.ErrPanic) {
+				t.Fatal(wantErr)
+			}
+			got, err := template.RenderReconciler(template.Text{Name: "t", Text: text, Parsed: &kept}, vars)
+			if (err == nil) != (wantErr == nil) || string(got.Bytes) != string(want.Bytes) {
+				t.Errorf("%q: %v and %v:\n%s\n%s", cluster, wantErr, err, want.Bytes, got.Bytes)
+			}
+		}
+	})
 }
 
 func FuzzRender(f *testing.F) {

@@ -7,11 +7,9 @@ import (
 	"sync"
 
 	"cel.dev/cel-go/cel"
-)
 
-// costLimit bounds what evaluating an expression over one object may cost; the
-// expressions that are in use cost some dozens.
-const costLimit = 100_000
+	bounded "github.com/furrow-dev/furrow/internal/core/expression"
+)
 
 // topLevel are the fields of an object that an expression may name.
 var topLevel = []string{"apiVersion", "kind", "metadata", "spec", "status"}
@@ -46,7 +44,7 @@ func compile(source string) (*expression, error) {
 	if issues.Err() != nil {
 		return nil, fmt.Errorf("expression %q: %w", source, issues.Err())
 	}
-	program, err := env.Program(ast, cel.CostLimit(costLimit))
+	program, err := bounded.Program(env, ast)
 	if err != nil {
 		return nil, fmt.Errorf("expression %q: %w", source, err)
 	}
