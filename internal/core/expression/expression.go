@@ -105,8 +105,7 @@ func weight(v ref.Val, limit int) int {
 // buildsRange reports whether a comprehension inside of others ranges over something that is built of
 // their variables, which are bound.
 func buildsRange(e ast.Expr, bound []string) bool {
-	switch e.Kind() {
-	case ast.ComprehensionKind:
+	if e.Kind() == ast.ComprehensionKind {
 		c := e.AsComprehension()
 		if builds(c.IterRange(), bound) || buildsRange(c.IterRange(), bound) || buildsRange(c.AccuInit(), bound) {
 			return true

@@ -99,16 +99,8 @@ func (o *Override) takePatch(spec v1alpha1.Override) (part, fault, next string) 
 		return "", "", ""
 	}
 	for i, op := range spec.JSONPatch {
-		part := fmt.Sprintf("jsonPatch[%d]", i)
-		needsValue := op.Op == v1alpha1.JSONPatchAdd || op.Op == v1alpha1.JSONPatchReplace || op.Op == v1alpha1.JSONPatchTest
-		needsFrom := op.Op == v1alpha1.JSONPatchMove || op.Op == v1alpha1.JSONPatchCopy
-		switch {
-		case !needsValue && !needsFrom && op.Op != v1alpha1.JSONPatchRemove:
-			return part + ".op", fmt.Sprintf("%q is not an operation of a JSON patch", string(op.Op)), "Write add, replace, remove, move, copy or test."
-		case op.Path == "" || op.Path[0] != '/' || needsFrom && (op.From == "" || op.From[0] != '/'):
-			return part + ".path", fmt.Sprintf("the operation %s needs JSON pointers to fields", op.Op), "Write them as in /spec/replicas."
-		case needsValue && op.Value == nil:
-			return part + ".value", fmt.Sprintf("the operation %s has no value", op.Op), "Add one; null is none."
+		if part, fault, next := operationFault(op); fault != "" {
+			return fmt.Sprintf("jsonPatch[%d].%s", i, part), fault, next
 		}
 	}
 	data, err := json.Marshal(spec.JSONPatch)
@@ -117,6 +109,21 @@ func (o *Override) takePatch(spec v1alpha1.Override) (part, fault, next string) 
 	}
 	if err != nil {
 		return "jsonPatch", "jsonPatch is not a JSON patch", "Write a list of operations (RFC 6902)."
+	}
+	return "", "", ""
+}
+
+// operationFault returns what is wrong with an operation of a JSON patch, and in which part.
+func operationFault(op v1alpha1.JSONPatchOperation) (part, fault, next string) {
+	needsValue := op.Op == v1alpha1.JSONPatchAdd || op.Op == v1alpha1.JSONPatchReplace || op.Op == v1alpha1.JSONPatchTest
+	needsFrom := op.Op == v1alpha1.JSONPatchMove || op.Op == v1alpha1.JSONPatchCopy
+	switch {
+	case !needsValue && !needsFrom && op.Op != v1alpha1.JSONPatchRemove:
+		return "op", fmt.Sprintf("%q is not an operation of a JSON patch", string(op.Op)), "Write add, replace, remove, move, copy or test."
+	case op.Path == "" || op.Path[0] != '/' || needsFrom && (op.From == "" || op.From[0] != '/'):
+		return "path", fmt.Sprintf("the operation %s needs JSON pointers to fields", op.Op), "Write them as in /spec/replicas."
+	case needsValue && op.Value == nil:
+		return "value", fmt.Sprintf("the operation %s has no value", op.Op), "Add one; null is none."
 	}
 	return "", "", ""
 }
