@@ -127,6 +127,11 @@ var changes = map[string]change{
 	"an unknown deletion policy is refused":               {kind: "Seed", to: "{source: {url: 'https://git.example.com/a'}, deletionPolicy: Forget}", want: `Unsupported value: "Forget"`},
 	"the deletion policy may change":                      {kind: "Seed", from: source, to: "{source: {url: 'https://git.example.com/a'}, deletionPolicy: Orphan}"},
 	"an unknown policy of plain Secrets is refused":       {kind: "Seed", to: "{source: {url: 'https://git.example.com/a'}, plainSecrets: Hide}", want: `Unsupported value: "Hide"`},
+	"an override merges":                                  {kind: "Seed", to: "{source: {url: 'https://git.example.com/a'}, overrides: [{name: o, target: {kind: Deployment}, strategicMerge: {spec: {replicas: 5}}}]}"},
+	"an override has operations":                          {kind: "Seed", to: "{source: {url: 'https://git.example.com/a'}, overrides: [{name: o, target: {kind: Deployment}, jsonPatch: [{op: remove, path: /spec/replicas}]}]}"},
+	"an override needs a patch":                           {kind: "Seed", to: "{source: {url: 'https://git.example.com/a'}, overrides: [{name: o, target: {kind: Deployment}}]}", want: "give either strategicMerge or jsonPatch"},
+	"an override has only one of two patches":             {kind: "Seed", to: "{source: {url: 'https://git.example.com/a'}, overrides: [{name: o, target: {kind: Deployment}, strategicMerge: {spec: {replicas: 5}}, jsonPatch: [{op: remove, path: /spec/replicas}]}]}", want: "give either strategicMerge or jsonPatch"},
+	"an override is not for all objects":                  {kind: "Seed", to: "{source: {url: 'https://git.example.com/a'}, overrides: [{name: o, target: {}, strategicMerge: {spec: {replicas: 5}}}]}", want: "should have at least 1 properties"},
 	"a disabled rule is listed once":                      {kind: "Seed", to: "{source: {url: 'https://git.example.com/a'}, disabledRules: [a, a]}", want: "duplicate entries"},
 	"disabled rules are at most 32":                       {kind: "Seed", to: "{source: {url: 'https://git.example.com/a'}, disabledRules: [" + countTo(33) + "]}", want: "must have at most 32 items"},
 }
