@@ -11,8 +11,8 @@ BUILD    := -trimpath -buildvcs=false
 CC_FOUND  = $(shell command -v $(firstword $(shell $(GO) env CC)))
 RACE     := $(if $(and $(filter 1,$(shell $(GO) env CGO_ENABLED)),$(CC_FOUND)),-race)
 RACING   := $(if $(RACE),$(GO),$(PLAIN))
-# The packages whose code or tests have goroutines, and those whose tests run on real servers. Of the commands few do: those
-# that watch, run and read (test).
+# The packages whose code or tests have goroutines, and those whose tests run on real servers. Few of the commands have
+# any: the target test runs those that watch, run and read with the race detector too.
 CONCURRENT := ./controllers/... ./internal/controlplane ./internal/engine ./internal/forge/... ./internal/git/... ./internal/simulator ./internal/probe/... ./internal/render/... ./internal/standalone
 ON_SERVERS := ./internal/forge/gitea ./internal/probe/discover ./internal/probe/flux ./test/install ./test/kubectl ./test/law ./test/scale ./test/e2e
 HARNESS    := ./test/servers ./test/servers/store

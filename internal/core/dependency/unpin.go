@@ -15,9 +15,9 @@ type GivenUp struct {
 }
 
 // Unpin chooses the pins to give up where tiers would wait for each other in a circle though no
-// objects do: as few as possible, none where there is no such circle. Of several choices of the
-// same size it takes the objects with the lower rank, and rather those that wait than those that are
-// waited for. An object with a negative rank keeps its pin. The conflict is a circle that only such
+// objects do. It chooses the fewest that break all such circles. If several choices have the same size,
+// it takes the objects with the lower rank, and those that wait before those that are waited
+// for. An object with a negative rank keeps its pin. The conflict is a circle that only such
 // objects could resolve.
 //
 // A circle of tiers lies within one strongly connected component of them, so each component is

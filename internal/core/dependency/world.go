@@ -173,8 +173,8 @@ func (w *World) ID(v int32) manifest.ID { return w.graph.Object(v) }
 // Object returns what a vertex has on its cluster, nil where the seed has no content for it.
 func (w *World) Object(v int32) *manifest.Object { return w.content[v] }
 
-// Cluster returns what is Known of the cluster of a vertex, and its name; nothing else where there
-// is no such cluster.
+// Cluster returns what is Known of the cluster of a vertex, and its name. If the inventory does not
+// have the cluster, that is the name alone.
 func (w *World) Cluster(v int32) *catalog.Cluster { return w.clusters[w.graph.vertices[v].cluster] }
 
 // Find returns the vertex of some names.

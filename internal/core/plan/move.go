@@ -384,7 +384,7 @@ func Holds(file string, data []byte, object manifest.ID) bool {
 // Protected reports whether an object has, in a file, the annotation by which it is not pruned.
 func Protected(file string, data []byte, object manifest.ID) bool {
 	objects := objectsIn(file, data)
-	if Holds(file, data, object) {
+	if slices.ContainsFunc(objects, func(o manifest.Object) bool { return o.ID == object }) {
 		objects = slices.DeleteFunc(objects, func(o manifest.Object) bool { return o.ID != object })
 	}
 	return len(objects) > 0 && !slices.ContainsFunc(objects, func(o manifest.Object) bool { return o.Annotation(Protection) != "disabled" })
