@@ -13,8 +13,9 @@ import (
 type surroundings struct {
 	*World
 	onCluster [][]int32
-	pods      map[namespaceOn][]int32
 	plurals   map[manifest.GroupKind][]string
+	// pods are what makes or is Pods; made when asked for first, by podsOf.
+	pods map[namespaceOn][]int32
 	// brings are the custom resources that bring a Secret.
 	brings map[secretOn][]int32
 	// groups are those of CustomResourceDefinitions.
@@ -45,24 +46,20 @@ func (w *World) surroundings() *surroundings {
 	if w.around != nil {
 		return w.around
 	}
-	s := &surroundings{World: w, onCluster: make([][]int32, len(w.graph.clusters)), pods: map[namespaceOn][]int32{}, plurals: map[manifest.GroupKind][]string{}, brings: map[secretOn][]int32{}, groups: map[groupOn]bool{}}
-	for v, o := range w.Vertices {
-		if w.leaving[v] {
-			continue
-		}
-		cluster := w.graph.vertices[v].cluster
-		s.onCluster[cluster] = append(s.onCluster[cluster], v)
-		if podLabels(o) != nil {
-			key := namespaceOn{cluster, o.ID.Namespace}
-			s.pods[key] = append(s.pods[key], v)
-		}
-		for _, name := range secretsBroughtBy(o) {
-			key := secretOn{namespaceOn{cluster, o.ID.Namespace}, name}
-			s.brings[key] = append(s.brings[key], v)
-		}
-		if kind, _, ok := manifest.DefinedScope(*o); ok {
-			s.plurals[kind] = []string{o.Text("spec", "names", "plural")}
-			s.groups[groupOn{cluster, kind.Group}] = true
+	s := &surroundings{World: w, onCluster: make([][]int32, len(w.graph.clusters)), plurals: map[manifest.GroupKind][]string{}, brings: map[secretOn][]int32{}, groups: map[groupOn]bool{}}
+	stays := func(v int32) bool { return w.content[v] != nil && !w.leaving[v] }
+	for _, run := range w.runs {
+		custom := !manifest.ServedByKubernetes(run.kind)
+		for v, o := range w.those(stays, run.first, run.end) {
+			cluster := w.graph.vertices[v].cluster
+			s.onCluster[cluster] = append(s.onCluster[cluster], v)
+			if custom {
+				s.addBrought(v, o)
+			}
+			if kind, _, ok := manifest.DefinedScope(*o); ok {
+				s.plurals[kind] = []string{o.Text("spec", "names", "plural")}
+				s.groups[groupOn{cluster, kind.Group}] = true
+			}
 		}
 	}
 	w.around = s
@@ -112,12 +109,28 @@ func (s *surroundings) behind(v int32, service map[string]any) []int32 {
 	}
 	found := []int32{at}
 	selector := s.content[at].Map("spec", "selector")
-	for _, workload := range s.pods[namespaceOn{s.graph.vertices[v].cluster, namespace}] {
+	for _, workload := range s.podsOf(namespaceOn{s.graph.vertices[v].cluster, namespace}) {
 		if len(selector) > 0 && includes(podLabels(s.content[workload]), selector) {
 			found = append(found, workload)
 		}
 	}
 	return found
+}
+
+// podsOf lists what makes or is Pods in a namespace.
+func (s *surroundings) podsOf(at namespaceOn) []int32 {
+	if s.pods == nil {
+		s.pods = map[namespaceOn][]int32{}
+		for cluster, all := range s.onCluster {
+			for _, v := range all {
+				if podLabels(s.content[v]) != nil {
+					key := namespaceOn{index(cluster), s.ID(v).Namespace}
+					s.pods[key] = append(s.pods[key], v)
+				}
+			}
+		}
+	}
+	return s.pods[at]
 }
 
 // includes reports whether labels have all of a selector.
@@ -235,16 +248,18 @@ func (s *surroundings) producers(workload int32) []int32 {
 	return found
 }
 
-// secretsBroughtBy returns the names of Secrets that a custom resource may bring.
-func secretsBroughtBy(o *manifest.Object) []string {
-	if manifest.ServedByKubernetes(o.ID.GroupKind()) {
-		return nil
-	}
+// addBrought notes the Secrets that a custom resource may bring.
+func (s *surroundings) addBrought(v int32, o *manifest.Object) {
 	names := []string{o.Text("spec", "secretName"), o.Text("spec", "target", "name")}
 	if o.ID.Kind == "SealedSecret" || o.ID.Kind == "ExternalSecret" {
 		names = append(names, o.ID.Name)
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+	for _, name := range names {
+		if name != "" {
+			key := secretOn{namespaceOn{s.graph.vertices[v].cluster, o.ID.Namespace}, name}
+			s.brings[key] = append(s.brings[key], v)
+		}
+	}
 }
 
 // addSecrets collects the Secrets that the specification of a workload names.

@@ -108,7 +108,6 @@ type Graph struct {
 	seeds    []string
 	objects  []manifest.ID
 	clusters []string
-	object   map[manifest.ID]int32
 	vertices []packed
 	reasons  []Reason
 	// first has the first edge of each vertex, and the number of edges at the end; hard is the
@@ -137,12 +136,12 @@ func (g *Graph) Reason(e Edge) *Reason { return &g.reasons[e.Reason] }
 // Find returns the vertex' index.
 func (g *Graph) Find(v Vertex) (int32, bool) {
 	seed, ok := slices.BinarySearch(g.seeds, v.Seed)
-	object, known := g.object[v.Object]
+	object, known := slices.BinarySearchFunc(g.objects, v.Object, manifest.ID.Compare)
 	cluster, there := slices.BinarySearch(g.clusters, v.Cluster)
 	if !ok || !known || !there {
 		return 0, false
 	}
-	i, found := slices.BinarySearchFunc(g.vertices, packed{index(seed), object, index(cluster)}, packed.compare)
+	i, found := slices.BinarySearchFunc(g.vertices, packed{index(seed), index(object), index(cluster)}, packed.compare)
 	return index(i), found
 }
 
@@ -174,47 +173,46 @@ func (g *Graph) Waits(i int32) []Edge { return g.Edges[g.first[i]:g.hard[i]] }
 // finish sorts the edges, drops duplicates, and indexes them. Of edges with the same ends, kind and
 // rule, the one with the first why stays: an object may name another one in several fields.
 func (g *Graph) finish() {
-	g.groupByFrom()
-	out, start := g.Edges[:0], 0
+	order, at := inGroups(len(g.Edges), len(g.vertices), func(e int) int32 { return g.Edges[e].From })
+	out := make([]Edge, 0, len(g.Edges))
 	g.first, g.hard = make([]int32, len(g.vertices)+1), make([]int32, len(g.vertices))
 	for v := range g.vertices {
-		g.first[v] = index(len(out))
-		end := start
-		for end < len(g.Edges) && g.Edges[end].From == index(v) {
-			end++
+		first := len(out)
+		for _, e := range order[at[v]:at[v+1]] {
+			out = append(out, g.Edges[e])
 		}
-		edges := g.Edges[start:end]
-		if len(edges) > 1 {
+		if edges := out[first:]; len(edges) > 1 {
 			slices.SortFunc(edges, g.compareEdges)
-			edges = slices.CompactFunc(edges, g.sameEdge)
+			out = out[:first+len(slices.CompactFunc(edges, g.sameEdge))]
 		}
-		g.hard[v] = index(len(out))
-		for _, e := range edges {
-			if out = append(out, e); g.Reason(e).Kind == Hard {
-				g.hard[v] = index(len(out))
-			}
+		hard := first
+		for hard < len(out) && g.Reason(out[hard]).Kind == Hard {
+			hard++
 		}
-		start = end
+		g.first[v], g.hard[v] = index(first), index(hard)
 	}
 	g.first[len(g.vertices)] = index(len(out))
 	g.Edges = out
 }
 
-// groupByFrom puts the edges in order of From by counting.
-func (g *Graph) groupByFrom() {
-	at := make([]int32, len(g.vertices)+1)
-	for _, e := range g.Edges {
-		at[e.From+1]++
+// inGroups returns the numbers below n in order of their group, and of themselves within it, and
+// where each group begins, with n at the end. It counts, so it is linear.
+func inGroups(n, groups int, of func(int) int32) (order, at []int32) {
+	at = make([]int32, groups+1)
+	for i := range n {
+		at[of(i)+1]++
 	}
-	for v := range g.vertices {
-		at[v+1] += at[v]
+	for group := range groups {
+		at[group+1] += at[group]
 	}
-	sorted := make([]Edge, len(g.Edges))
-	for _, e := range g.Edges {
-		sorted[at[e.From]] = e
-		at[e.From]++
+	order = make([]int32, n)
+	next := slices.Clone(at)
+	for i := range n {
+		group := of(i)
+		order[next[group]] = index(i)
+		next[group]++
 	}
-	g.Edges = sorted
+	return order, at
 }
 
 // compareEdges orders the edges of one vertex.

@@ -169,9 +169,6 @@ func dependsOn(o *manifest.Object) ([]manifest.ID, error) {
 // ready, so a tier with it would never be if they came later. They may be on the cluster already.
 func waitForFlux(w *World, v int32, o *manifest.Object) {
 	const field = "spec.dependsOn"
-	if !fluxKinds[o.ID.GroupKind()] {
-		return
-	}
 	needed, err := dependsOn(o)
 	if err != nil {
 		w.Fail(v, invalid(field, fmt.Sprintf("%s: %v", field, err), "Write a list of names, as in - name: crds."))
@@ -288,7 +285,7 @@ type changeGroup struct {
 func newChangeGroups(w *World) changeGroups {
 	used := map[int32]bool{}
 	for v, o := range w.Sources {
-		if len(kappAnnotations(o, kappRule)) > 0 {
+		if w.annotated[v] && len(kappAnnotations(o, kappRule)) > 0 {
 			used[w.graph.vertices[v].seed] = true
 		}
 	}

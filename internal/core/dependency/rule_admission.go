@@ -13,10 +13,7 @@ var admission = Rule{
 	Doc:  "A bare Pod waits for its ServiceAccount, PriorityClass and RuntimeClass; for the ServiceAccount default, until its Namespace has it.",
 	Why:  "An API server rejects a Pod that names one that does not exist. Pods of a workload are tried again.",
 	Draw: func(w *World) {
-		for v, o := range w.Sources {
-			if o.ID.GroupKind() != (manifest.GroupKind{Kind: "Pod"}) {
-				continue
-			}
+		for v, o := range w.SourcesOf(podKind) {
 			for _, class := range []struct {
 				field string
 				id    manifest.ID
@@ -32,6 +29,8 @@ var admission = Rule{
 		}
 	},
 }
+
+var podKind = manifest.GroupKind{Kind: "Pod"}
 
 // waitForAccount draws the edge to the ServiceAccount of a Pod. The controller manager makes the
 // account default of each Namespace, some time after that is there, so the Pod waits for the

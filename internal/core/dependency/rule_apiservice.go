@@ -35,7 +35,7 @@ type groupVersion struct{ group, version string }
 // aggregatedBy lists the APIServices of seeds by what they serve.
 func aggregatedBy(w *World) map[groupVersion][]int32 {
 	services := map[groupVersion][]int32{}
-	for v, o := range w.Vertices {
+	for v, o := range w.VerticesOf(apiServiceKind) {
 		if isAPIService(o) {
 			key := groupVersion{o.Text("spec", "group"), o.Text("spec", "version")}
 			services[key] = append(services[key], v)
@@ -49,5 +49,7 @@ func aggregatedBy(w *World) map[groupVersion][]int32 {
 
 // isAPIService reports whether an object registers an API that is served behind a Service.
 func isAPIService(o *manifest.Object) bool {
-	return o.ID.GroupKind() == manifest.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"} && o.Map("spec", "service") != nil
+	return o.ID.GroupKind() == apiServiceKind && o.Map("spec", "service") != nil
 }
+
+var apiServiceKind = manifest.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}

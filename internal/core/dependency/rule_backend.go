@@ -12,7 +12,7 @@ var backend = Rule{
 	Why:   "Until a webhook answers, the API server rejects all that it matches, also what is on the cluster already.",
 	Phase: Backends,
 	Draw: func(w *World) {
-		for v, o := range w.Sources {
+		for v, o := range w.SourcesOf(validatingKind, mutatingKind, apiServiceKind) {
 			c, isConfiguration := configurationOf(o)
 			if !isConfiguration && !isAPIService(o) {
 				continue

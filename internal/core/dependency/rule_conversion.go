@@ -2,6 +2,7 @@ package dependency
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
@@ -13,12 +14,15 @@ var conversion = Rule{
 	Phase: Backends,
 	Draw: func(w *World) {
 		definitions := definitionsOf(w)
-		for v, o := range w.Sources {
-			crd, ok := w.Nearest(v, definitions[o.ID.GroupKind()])
-			if !ok || w.leaving[crd] || !isConverted(w.content[crd], o.Version) {
+		for kind, sources := range w.ByKind {
+			if !slices.ContainsFunc(definitions[kind], func(crd int32) bool { return converts(w.content[crd]) }) {
 				continue
 			}
-			w.surroundings().waitForConversion(v, crd)
+			for v, o := range sources {
+				if crd, ok := w.Nearest(v, definitions[kind]); ok && !w.leaving[crd] && isConverted(w.content[crd], o.Version) {
+					w.surroundings().waitForConversion(v, crd)
+				}
+			}
 		}
 	},
 }
@@ -48,9 +52,14 @@ func (s *surroundings) waitForConversion(v, crd int32) {
 	}
 }
 
+// converts reports whether a definition has a webhook that converts.
+func converts(crd *manifest.Object) bool {
+	return crd.Text("spec", "conversion", "strategy") == "Webhook"
+}
+
 // isConverted reports whether a definition has a webhook convert resources of a version.
 func isConverted(crd *manifest.Object, version string) bool {
-	if crd == nil || crd.Text("spec", "conversion", "strategy") != "Webhook" {
+	if !converts(crd) {
 		return false
 	}
 	for _, item := range crd.Slice("spec", "versions") {

@@ -19,29 +19,31 @@ var crd = Rule{
 		definitions, in, aggregated := definitionsOf(w), w.installations(), aggregatedBy(w)
 		missing := map[missingKind]*Finding{}
 		var order []*Finding
-		for v, o := range w.Sources {
-			kind := o.ID.GroupKind()
+		for kind, sources := range w.ByKind {
 			if manifest.ServedByKubernetes(kind) {
 				continue
 			}
-			if to, ok := w.Nearest(v, definitions[kind]); ok {
-				w.Wait(v, to, Reason{Field: "kind", Why: "kind: " + kind.String()})
-				continue
+			defined, reason := definitions[kind], Reason{Field: "kind", Why: "kind: " + kind.String()}
+			for v, o := range sources {
+				if to, ok := w.Nearest(v, defined); ok {
+					w.Wait(v, to, reason)
+					continue
+				}
+				if _, served := w.Nearest(v, aggregated[groupVersion{kind.Group, o.Version}]); served {
+					continue
+				}
+				c := w.Cluster(v)
+				if Provides(*c, kind) || len(in.of(kind, c.Name)) > 0 {
+					continue
+				}
+				key := missingKind{w.graph.vertices[v].seed, kind, c.Name}
+				if missing[key] == nil {
+					missing[key] = &Finding{Reason: v1alpha1.ReasonMissingDependency, Seed: w.Vertex(v).Seed, Object: o.ID, Cluster: c.Name, Missing: true,
+						Message: fmt.Sprintf("no seed contains the CustomResourceDefinition of %s for cluster %s", kind, c.Name), Next: in.next(w, kind, c.Name)}
+					order = append(order, missing[key])
+				}
+				missing[key].Objects++
 			}
-			if _, served := w.Nearest(v, aggregated[groupVersion{kind.Group, o.Version}]); served {
-				continue
-			}
-			c := w.Cluster(v)
-			if Provides(*c, kind) || len(in.of(kind, c.Name)) > 0 {
-				continue
-			}
-			key := missingKind{w.graph.vertices[v].seed, kind, c.Name}
-			if missing[key] == nil {
-				missing[key] = &Finding{Reason: v1alpha1.ReasonMissingDependency, Seed: w.Vertex(v).Seed, Object: o.ID, Cluster: c.Name, Missing: true,
-					Message: fmt.Sprintf("no seed contains the CustomResourceDefinition of %s for cluster %s", kind, c.Name), Next: in.next(w, kind, c.Name)}
-				order = append(order, missing[key])
-			}
-			missing[key].Objects++
 		}
 		for _, f := range order {
 			w.result.Warnings = append(w.result.Warnings, *f)
@@ -56,10 +58,12 @@ type missingKind struct {
 	cluster string
 }
 
+var definitionKind = manifest.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
 // definitionsOf lists the CustomResourceDefinitions of each kind.
 func definitionsOf(w *World) map[manifest.GroupKind][]int32 {
 	definitions := map[manifest.GroupKind][]int32{}
-	for v, o := range w.Vertices {
+	for v, o := range w.VerticesOf(definitionKind) {
 		if kind, _, ok := manifest.DefinedScope(*o); ok {
 			definitions[kind] = append(definitions[kind], v)
 		}

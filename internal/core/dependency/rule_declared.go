@@ -14,14 +14,17 @@ var declared = Rule{
 	Why:  "Some dependencies are in no field.",
 	Draw: func(w *World) {
 		groups := newChangeGroups(w)
-		for v, o := range w.Sources {
-			waitForFlux(w, v, o)
-			if o.Map("metadata", "annotations") == nil {
-				continue
+		for kind, sources := range w.ByKind {
+			for v, o := range sources {
+				if fluxKinds[kind] {
+					waitForFlux(w, v, o)
+				}
+				if w.annotated[v] {
+					waitForNamed(w, v, o, false)
+					waitForSources(w, v, o)
+					groups.wait(w, v, o)
+				}
 			}
-			waitForNamed(w, v, o, false)
-			waitForSources(w, v, o)
-			groups.wait(w, v, o)
 		}
 	},
 }

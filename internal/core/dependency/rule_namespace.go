@@ -15,13 +15,21 @@ var namespace = Rule{
 	Doc:  "A namespaced object waits for its Namespace.",
 	Why:  "An API server refuses an object whose Namespace does not exist.",
 	Draw: func(w *World) {
-		for v, o := range w.Sources {
-			name := o.ID.Namespace
-			if name == "" {
+		var name string // of the last object: objects are in order of namespace within their kind
+		var everywhere []int32
+		var reason Reason
+		for v := range w.Sources {
+			id := w.ID(v)
+			if id.Namespace == "" {
 				continue
 			}
-			if to, ok := w.Beside(v, manifest.ID{Kind: "Namespace", Name: name}); ok {
-				w.Wait(v, to, Reason{Field: "metadata.namespace", Why: "metadata.namespace: " + name})
+			if id.Namespace != name {
+				name = id.Namespace
+				everywhere = w.Everywhere(manifest.ID{Kind: "Namespace", Name: name})
+				reason = Reason{Field: "metadata.namespace", Why: "metadata.namespace: " + name}
+			}
+			if to, ok := w.Nearest(v, everywhere); ok {
+				w.Wait(v, to, reason)
 				continue
 			}
 			c := w.Cluster(v)

@@ -6,7 +6,7 @@ var plugin = Rule{
 	Why:  "A plugin may know dependencies that are in no field.",
 	Draw: func(w *World) {
 		for v, o := range w.Sources {
-			if len(o.Written) > 0 {
+			if w.annotated[v] && len(o.Written) > 0 {
 				waitForNamed(w, v, o, true)
 			}
 		}

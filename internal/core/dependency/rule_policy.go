@@ -18,8 +18,8 @@ var policy = Rule{
 			return
 		}
 		s := w.surroundings()
-		for v, o := range w.Vertices {
-			if w.leaving[v] || !isPolicy(o.ID, "ValidatingAdmissionPolicy") || o.Text("spec", "failurePolicy") == "Ignore" {
+		for v, o := range w.VerticesOf(policyKind) {
+			if w.leaving[v] || o.Text("spec", "failurePolicy") == "Ignore" {
 				continue
 			}
 			for _, b := range w.On(v, bindings) {
@@ -31,15 +31,16 @@ var policy = Rule{
 	},
 }
 
-func isPolicy(id manifest.ID, kind string) bool {
-	return id.Group == "admissionregistration.k8s.io" && id.Kind == kind
-}
+var (
+	policyKind        = manifest.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}
+	policyBindingKind = manifest.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}
+)
 
 // bindingsOf lists the bindings of policies in seeds.
 func bindingsOf(w *World) []int32 {
 	var bindings []int32
-	for v, o := range w.Vertices {
-		if !w.leaving[v] && isPolicy(o.ID, "ValidatingAdmissionPolicyBinding") {
+	for v := range w.VerticesOf(policyBindingKind) {
+		if !w.leaving[v] {
 			bindings = append(bindings, v)
 		}
 	}

@@ -17,21 +17,25 @@ var provides = Rule{
 		for _, f := range in.wrong {
 			w.Fail(f.vertex, f.Finding)
 		}
+		if len(in.on) == 0 {
+			return
+		}
 		waited := make([]bool, w.graph.Len())
 		for _, e := range w.graph.Edges {
 			waited[e.To] = true
 		}
-		for v, o := range w.Sources {
-			kind := o.ID.GroupKind()
-			if len(in.on) == 0 || manifest.ServedByKubernetes(kind) {
+		for kind, sources := range w.ByKind {
+			if manifest.ServedByKubernetes(kind) {
 				continue
 			}
-			for _, i := range in.of(kind, w.Cluster(v).Name) {
-				// What an installation needs itself is not what it installs: that was there before.
-				if (waited[v] || in.vertices[v]) && w.Reaches(i.vertex, v) {
-					continue
+			for v := range sources {
+				for _, i := range in.of(kind, w.Cluster(v).Name) {
+					// What an installation needs itself is not what it installs: that was there before.
+					if (waited[v] || in.vertices[v]) && w.Reaches(i.vertex, v) {
+						continue
+					}
+					w.Wait(v, i.vertex, Reason{Field: "kind", Why: fmt.Sprintf("kind: %s (%s)", kind, i.why), Ready: i.ready})
 				}
-				w.Wait(v, i.vertex, Reason{Field: "kind", Why: fmt.Sprintf("kind: %s (%s)", kind, i.why), Ready: i.ready})
 			}
 		}
 	},
@@ -67,7 +71,7 @@ func (w *World) installations() *installations {
 	in := &installations{on: map[string][]installation{}, vertices: map[int32]bool{}, unknown: map[string][]int32{}, byKind: map[kindOn][]installation{}}
 	w.installed = in
 	var idle *manifest.Object // installs nothing; it is on many clusters, which come one after the other
-	for v, o := range w.Vertices {
+	for v, o := range w.mayInstall {
 		if o == idle {
 			continue
 		}
@@ -95,6 +99,20 @@ func (w *World) installations() *installations {
 		}
 	}
 	return in
+}
+
+// mayInstall visits the vertices that have annotations or are of a kind that installs others.
+func (w *World) mayInstall(yield func(int32, *manifest.Object) bool) {
+	for _, run := range w.runs {
+		_, installer := installers()[run.kind]
+		ofKind := installer || definerReady[run.kind] != ""
+		such := func(v int32) bool { return w.hasContent(v) && (ofKind || w.annotated[v]) }
+		for v, o := range w.those(such, run.first, run.end) {
+			if !yield(v, o) {
+				return
+			}
+		}
+	}
 }
 
 // of lists what installs a kind on a cluster.

@@ -41,8 +41,8 @@ func wavesOf(w *World) [][]inWave {
 	ordered := make([]bool, len(w.graph.seeds))
 	var last *manifest.Object
 	for v, o := range w.Sources {
-		if o == last {
-			continue // the same on another cluster
+		if !w.annotated[v] || o == last {
+			continue // or the same on another cluster
 		}
 		last = o
 		wave, faults := manifest.WaveOf(*o)
@@ -52,6 +52,9 @@ func wavesOf(w *World) [][]inWave {
 		if wave.Stage != 0 || wave.Weight != 0 {
 			ordered[w.graph.vertices[v].seed] = true
 		}
+	}
+	if !slices.Contains(ordered, true) {
+		return nil
 	}
 	number := map[[2]int32]int{}
 	var all [][]inWave

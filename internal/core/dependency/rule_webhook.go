@@ -6,12 +6,10 @@ var webhook = Rule{
 	Why:   "An API server rejects an object when a webhook that matches it does not answer.",
 	Phase: Admission,
 	Draw: func(w *World) {
-		for v, o := range w.Vertices {
-			c, ok := configurationOf(o)
-			if !ok || w.leaving[v] || len(c.webhooks) == 0 {
-				continue
+		for v, o := range w.VerticesOf(validatingKind, mutatingKind) {
+			if c, _ := configurationOf(o); !w.leaving[v] && len(c.webhooks) > 0 {
+				w.surroundings().drawWebhooks(v, c)
 			}
-			w.surroundings().drawWebhooks(v, c)
 		}
 		for i, c := range w.clusters {
 			if len(c.Provides.WebhookConfigurations) > 0 {

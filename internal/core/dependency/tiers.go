@@ -1,7 +1,6 @@
 package dependency
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -157,18 +156,18 @@ func (t *tiering) soften(c *Conflict) bool {
 // newTiering finds the groups.
 func newTiering(g *Graph) *tiering {
 	t := &tiering{graph: g, group: make([]int32, len(g.vertices)), pins: make([]int, len(g.vertices)), node: make([]int32, len(g.vertices))}
-	type seedCluster struct{ seed, cluster int32 }
-	number := map[seedCluster]int32{}
+	number := make([]int32, len(g.clusters)) // of each cluster in the seed, from 1; or in one before
+	last, first := int32(-1), 0
 	for i, v := range g.vertices {
-		key := seedCluster{v.seed, v.cluster}
-		n, known := number[key]
-		if !known {
-			n = index(len(number))
-			number[key] = n
+		if v.seed != last {
+			last, first = v.seed, t.groups
 		}
-		t.group[i] = n
+		if int(number[v.cluster]) <= first {
+			t.groups++
+			number[v.cluster] = index(t.groups)
+		}
+		t.group[i] = number[v.cluster] - 1
 	}
-	t.groups = len(number)
 	return t
 }
 
@@ -199,19 +198,7 @@ func (t *tiering) contract(pins map[Vertex]int) {
 		}
 		t.node[i] = n
 	}
-	t.at = make([]int32, nodes+1)
-	for _, n := range t.node {
-		t.at[n+1]++
-	}
-	for n := range nodes {
-		t.at[n+1] += t.at[n]
-	}
-	t.members = make([]int32, len(t.node))
-	next := slices.Clone(t.at)
-	for i, n := range t.node {
-		t.members[next[n]] = index(i)
-		next[n]++
-	}
+	t.members, t.at = inGroups(len(t.node), int(nodes), func(v int) int32 { return t.node[v] })
 }
 
 // of returns the vertices of a node.
@@ -433,13 +420,14 @@ func (t *tiering) join() {
 
 // byLevel returns the nodes in order of level and group.
 func (t *tiering) byLevel() []int32 {
-	nodes := make([]int32, t.nodes())
-	for n := range nodes {
-		nodes[n] = index(n)
+	if t.nodes() == 0 {
+		return nil
 	}
-	slices.SortFunc(nodes, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(t.level[a], t.level[b]), cmp.Compare(t.groupOf(a), t.groupOf(b)), cmp.Compare(a, b))
-	})
+	byGroup, _ := inGroups(len(t.level), t.groups, func(n int) int32 { return t.groupOf(index(n)) })
+	nodes, _ := inGroups(len(t.level), slices.Max(t.level)+1, func(i int) int32 { return index(t.level[byGroup[i]]) })
+	for i, at := range nodes {
+		nodes[i] = byGroup[at]
+	}
 	return nodes
 }
 
@@ -465,16 +453,17 @@ func (t *tiering) number() Tiering {
 			next[group] = max(next[group], ordinal+1)
 		}
 	}
+	last, ordinal := groupLevel{group: -1}, 0
 	for _, n := range t.byLevel() {
 		if t.pinned(n) {
 			continue
 		}
-		key := groupLevel{t.groupOf(n), t.level[n]}
-		ordinal, ok := known[key]
-		if !ok {
-			ordinal = next[key.group]
-			known[key] = ordinal
-			next[key.group]++
+		if key := (groupLevel{t.groupOf(n), t.level[n]}); key != last {
+			had, ok := known[key]
+			if last, ordinal = key, had; !ok {
+				ordinal = next[key.group]
+				next[key.group]++
+			}
 		}
 		for _, i := range t.of(n) {
 			out.Ordinal[i] = ordinal

@@ -22,10 +22,15 @@ type hook struct {
 	service map[string]any
 }
 
+var (
+	validatingKind = manifest.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}
+	mutatingKind   = manifest.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}
+)
+
 // configurationOf reads a webhook configuration, false for any other object. Webhooks that may be
 // skipped when they do not answer are left out: nothing is rejected because of them.
 func configurationOf(o *manifest.Object) (configuration, bool) {
-	if o.ID.Group != "admissionregistration.k8s.io" || o.ID.Kind != "ValidatingWebhookConfiguration" && o.ID.Kind != "MutatingWebhookConfiguration" {
+	if kind := o.ID.GroupKind(); kind != validatingKind && kind != mutatingKind {
 		return configuration{}, false
 	}
 	c := configuration{injected: isInjected(o)}

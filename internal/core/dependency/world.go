@@ -3,6 +3,7 @@ package dependency
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -81,6 +82,9 @@ type World struct {
 	seeds    []*Seed            // by the graph's index of the seed
 	clusters []*catalog.Cluster // by the graph's index of the cluster
 	content  []*manifest.Object // by vertex; nil where the seed has no content for it
+	// annotated reports which of them have annotations; most have none.
+	annotated []bool
+	runs      []kindRun
 	// held are the vertices that no rule draws from, leaving those whose objects left their seeds.
 	held, leaving []bool
 	// ofObject are all vertices in order of object, cluster and seed, and objectAt is where each
@@ -103,6 +107,12 @@ type World struct {
 	seen   map[Finding]bool
 	// installed is made when it is needed first.
 	installed *installations
+}
+
+// kindRun is a range of vertices: all that a seed has of a kind.
+type kindRun struct {
+	kind       manifest.GroupKind
+	first, end int32
 }
 
 // ofSeed is a reason and the seed that it names in addition.
@@ -140,14 +150,35 @@ func (w *World) begin(r Rule) {
 	}
 }
 
+// Objects visits vertices and what each has on its cluster.
+type Objects = iter.Seq2[int32, *manifest.Object]
+
 // Sources visits the vertices that the present rule draws from, in order: those that have content,
 // are not held, and whose seed has the rule switched on.
 func (w *World) Sources(yield func(int32, *manifest.Object) bool) {
-	for v, o := range w.content {
-		if w.draws(index(v)) && !yield(index(v), o) {
+	w.those(w.draws, 0, w.graph.Len())(yield)
+}
+
+// SourcesOf visits those of Sources that are of some kinds.
+func (w *World) SourcesOf(kinds ...manifest.GroupKind) Objects { return w.ofKinds(w.draws, kinds) }
+
+// ByKind visits Sources kind by kind, and each kind once for every seed that has it.
+func (w *World) ByKind(yield func(manifest.GroupKind, Objects) bool) {
+	for _, run := range w.runs {
+		if !yield(run.kind, w.those(w.draws, run.first, run.end)) {
 			return
 		}
 	}
+}
+
+// Vertices visits all vertices that have content, whatever is switched off.
+func (w *World) Vertices(yield func(int32, *manifest.Object) bool) {
+	w.those(w.hasContent, 0, w.graph.Len())(yield)
+}
+
+// VerticesOf visits those of Vertices that are of some kinds.
+func (w *World) VerticesOf(kinds ...manifest.GroupKind) Objects {
+	return w.ofKinds(w.hasContent, kinds)
 }
 
 // draws reports whether a vertex is one of Sources.
@@ -155,11 +186,31 @@ func (w *World) draws(v int32) bool {
 	return w.content[v] != nil && !w.held[v] && w.on[w.graph.vertices[v].seed]
 }
 
-// Vertices visits all vertices that have content, whatever is switched off.
-func (w *World) Vertices(yield func(int32, *manifest.Object) bool) {
-	for v, o := range w.content {
-		if o != nil && !yield(index(v), o) {
-			return
+func (w *World) hasContent(v int32) bool { return w.content[v] != nil }
+
+// those visits such vertices of a range.
+func (w *World) those(such func(int32) bool, first, end int32) Objects {
+	return func(yield func(int32, *manifest.Object) bool) {
+		for v := first; v < end; v++ {
+			if such(v) && !yield(v, w.content[v]) {
+				return
+			}
+		}
+	}
+}
+
+// ofKinds visits such vertices of some kinds.
+func (w *World) ofKinds(such func(int32) bool, kinds []manifest.GroupKind) Objects {
+	return func(yield func(int32, *manifest.Object) bool) {
+		for _, run := range w.runs {
+			if !slices.Contains(kinds, run.kind) {
+				continue
+			}
+			for v, o := range w.those(such, run.first, run.end) {
+				if !yield(v, o) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -182,7 +233,7 @@ func (w *World) Find(v Vertex) (int32, bool) { return w.graph.Find(v) }
 
 // Everywhere lists all vertices of an object.
 func (w *World) Everywhere(id manifest.ID) []int32 {
-	object, ok := w.graph.object[id]
+	object, ok := slices.BinarySearchFunc(w.graph.objects, id, manifest.ID.Compare)
 	if !ok {
 		return nil
 	}
@@ -288,8 +339,11 @@ func (w *World) add(from, to, reason int32) {
 	}
 }
 
-// intern returns the index of a reason.
+// intern returns the index of a reason. Rules draw many edges for one reason after the other.
 func (w *World) intern(reason Reason) int32 {
+	if last := len(w.graph.reasons) - 1; last >= 0 && w.graph.reasons[last] == reason {
+		return index(last)
+	}
 	number, ok := w.reasons[reason]
 	if !ok {
 		number = index(len(w.graph.reasons))
@@ -359,7 +413,7 @@ func (w *World) of(v int32, f Finding) Finding {
 
 // newWorld collects the vertices and indexes them.
 func newWorld(seeds []Seed, inv *catalog.Inventory) *World {
-	g := &Graph{object: map[manifest.ID]int32{}}
+	g := &Graph{}
 	w := &World{Inventory: inv, graph: g, reasons: map[Reason]int32{}, others: map[ofSeed]int32{}, seen: map[Finding]bool{}, result: &Result{Graph: g}}
 	for i := range seeds {
 		w.seeds = append(w.seeds, &seeds[i])
@@ -376,13 +430,23 @@ func newWorld(seeds []Seed, inv *catalog.Inventory) *World {
 func (w *World) addNames() {
 	g := w.graph
 	clusters := map[string]bool{}
+	most := 0
+	for _, seed := range w.seeds {
+		most += len(seed.Placements) + len(seed.Leaving) + len(seed.Held)
+	}
+	g.objects = make([]manifest.ID, 0, most)
 	for _, seed := range w.seeds {
 		g.seeds = append(g.seeds, seed.Name)
+		var last []string
 		for _, p := range seed.Placements {
 			g.objects = append(g.objects, p.Object)
+			if isSame(p.Clusters, last) {
+				continue
+			}
 			for _, c := range p.Clusters {
 				clusters[c] = true
 			}
+			last = p.Clusters
 		}
 		for _, vertices := range [][]Vertex{seed.Leaving, seed.Held} {
 			for _, v := range vertices {
@@ -395,9 +459,6 @@ func (w *World) addNames() {
 		slices.SortFunc(g.objects, manifest.ID.Compare)
 	}
 	g.objects = slices.Compact(g.objects)
-	for i, id := range g.objects {
-		g.object[id] = index(i)
-	}
 	for name := range clusters {
 		g.clusters = append(g.clusters, name)
 	}
@@ -409,23 +470,37 @@ func (w *World) addNames() {
 	}
 }
 
+// isSame reports whether two lists are one: objects that go to the same clusters share it.
+func isSame(a, b []string) bool {
+	return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0]
+}
+
 // addVertices collects the vertices in order, each with its content.
 func (w *World) addVertices() {
 	g := w.graph
-	cluster := make(map[string]int32, len(g.clusters))
-	for i, name := range g.clusters {
-		cluster[name] = index(i)
-	}
 	for i, seed := range w.seeds {
+		var last []string
+		var clusters []int32
+		next := 0 // most placements are of the object after that of the one before
 		for _, p := range seed.Placements {
-			object := g.object[p.Object]
-			for _, c := range p.Clusters {
-				g.vertices = append(g.vertices, packed{index(i), object, cluster[c]})
+			if next == len(g.objects) || g.objects[next] != p.Object {
+				next, _ = slices.BinarySearchFunc(g.objects, p.Object, manifest.ID.Compare)
 			}
+			if !isSame(p.Clusters, last) {
+				last, clusters = p.Clusters, clusters[:0]
+				for _, c := range p.Clusters {
+					clusters = append(clusters, w.clusterOf(c))
+				}
+			}
+			for _, c := range clusters {
+				g.vertices = append(g.vertices, packed{index(i), index(next), c})
+			}
+			next++
 		}
 		for _, vertices := range [][]Vertex{seed.Leaving, seed.Held} {
 			for _, v := range vertices {
-				g.vertices = append(g.vertices, packed{index(i), g.object[v.Object], cluster[v.Cluster]})
+				object, _ := slices.BinarySearchFunc(g.objects, v.Object, manifest.ID.Compare)
+				g.vertices = append(g.vertices, packed{index(i), index(object), w.clusterOf(v.Cluster)})
 			}
 		}
 	}
@@ -433,17 +508,50 @@ func (w *World) addVertices() {
 		slices.SortFunc(g.vertices, packed.compare)
 	}
 	g.vertices = slices.Compact(g.vertices)
-	w.content, w.last = make([]*manifest.Object, len(g.vertices)), make([]int32, len(g.vertices))
-	w.awaited, w.connected = make([]bool, len(g.vertices)), make([]bool, len(g.clusters))
+	w.last, w.awaited, w.connected = make([]int32, len(g.vertices)), make([]bool, len(g.vertices)), make([]bool, len(g.clusters))
 	w.held, w.leaving = make([]bool, len(g.vertices)), make([]bool, len(g.vertices))
-	for i, v := range g.vertices {
-		if content := w.seeds[v.seed].Contents.On(g.objects[v.object], g.clusters[v.cluster]); content != nil {
-			w.content[i] = content.Object
-		}
-	}
 	for _, seed := range w.seeds {
 		w.mark(w.leaving, seed.Leaving)
 		w.mark(w.held, seed.Held)
+	}
+	w.addContent()
+	w.addRuns()
+}
+
+// clusterOf returns the graph's index of a cluster.
+func (w *World) clusterOf(name string) int32 {
+	i, _ := slices.BinarySearch(w.graph.clusters, name)
+	return index(i)
+}
+
+// addContent finds what each vertex has. On many clusters that is the same, and they come one after
+// the other.
+func (w *World) addContent() {
+	g := w.graph
+	w.content, w.annotated = make([]*manifest.Object, len(g.vertices)), make([]bool, len(g.vertices))
+	for i, v := range g.vertices {
+		content := w.seeds[v.seed].Contents.On(g.objects[v.object], g.clusters[v.cluster])
+		if content == nil {
+			continue
+		}
+		w.content[i] = content.Object
+		if i > 0 && w.content[i-1] == content.Object {
+			w.annotated[i] = w.annotated[i-1]
+		} else {
+			w.annotated[i] = content.Object.Map("metadata", "annotations") != nil
+		}
+	}
+}
+
+// addRuns groups the vertices by seed and kind, in whose order they are.
+func (w *World) addRuns() {
+	g := w.graph
+	for i, v := range g.vertices {
+		kind := g.objects[v.object].GroupKind()
+		if last := len(w.runs) - 1; last < 0 || w.runs[last].kind != kind || g.vertices[w.runs[last].first].seed != v.seed {
+			w.runs = append(w.runs, kindRun{kind: kind, first: index(i)})
+		}
+		w.runs[len(w.runs)-1].end = index(i + 1)
 	}
 }
 
@@ -455,23 +563,11 @@ func (w *World) mark(such []bool, vertices []Vertex) {
 	}
 }
 
-// indexObjects makes ofObject by counting. Vertices come in order of seed, so those of an object
-// are in order of cluster already unless several seeds have it.
+// indexObjects makes ofObject. Vertices come in order of seed, so those of an object are in order of
+// cluster already unless several seeds have it.
 func (w *World) indexObjects() {
 	g := w.graph
-	w.objectAt = make([]int32, len(g.objects)+1)
-	for _, v := range g.vertices {
-		w.objectAt[v.object+1]++
-	}
-	for i := range g.objects {
-		w.objectAt[i+1] += w.objectAt[i]
-	}
-	at := slices.Clone(w.objectAt)
-	w.ofObject = make([]int32, len(g.vertices))
-	for i, v := range g.vertices {
-		w.ofObject[at[v.object]] = index(i)
-		at[v.object]++
-	}
+	w.ofObject, w.objectAt = inGroups(len(g.vertices), len(g.objects), func(v int) int32 { return g.vertices[v].object })
 	for i := range g.objects {
 		if of := w.ofObject[w.objectAt[i]:w.objectAt[i+1]]; len(of) > 1 && g.vertices[of[0]].seed != g.vertices[of[len(of)-1]].seed {
 			w.Sort(of)
