@@ -42,6 +42,9 @@ const (
 	AnnotationProvides = Group + "/provides"
 )
 
+// AnnotationPlanterCluster is Planter's: SELF, or "namespace|name" of a Cluster in the seed.
+const AnnotationPlanterCluster = "planter.nephio.org/cluster"
+
 // AnnotationRendered is written by Furrow on every reconciler object: the
 // digest of what was rendered, by which a live object is known to be the one in Git.
 const AnnotationRendered = Group + "/rendered"

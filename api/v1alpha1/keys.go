@@ -11,3 +11,6 @@ var (
 	WrittenAnnotations = []string{AnnotationRendered}
 	WrittenLabels      = []string{LabelSeed, LabelCluster, LabelReconciledCluster, LabelTier}
 )
+
+// PlacementAnnotations say where an object goes; Planter's is one of them.
+var PlacementAnnotations = []string{AnnotationCluster, AnnotationClusterSelector, AnnotationRole, AnnotationPlanterCluster}

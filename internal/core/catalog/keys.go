@@ -11,7 +11,7 @@ import (
 
 // planterAnnotations are those of Planter that have an effect here. It has others,
 // which are free, so only what is nearly one of these is a mistake.
-var planterAnnotations = []string{"planter.nephio.org/cluster", "planter.nephio.org/dependencies"}
+var planterAnnotations = []string{v1alpha1.AnnotationPlanterCluster, "planter.nephio.org/dependencies"}
 
 // slip is how many letters a misspelled name may be away from the one that was meant.
 const slip = 2

@@ -26,8 +26,9 @@ const (
 	maxMessage = 200
 )
 
-// decided are the annotations that are read before overrides are applied.
-var decided = []string{v1alpha1.AnnotationCluster, v1alpha1.AnnotationClusterSelector, v1alpha1.AnnotationRole, v1alpha1.AnnotationClusterType, "planter.nephio.org/cluster"}
+// decided are the annotations that are read before overrides are applied: those that say where an object
+// goes, and the type of a cluster that it creates.
+var decided = append([]string{v1alpha1.AnnotationClusterType}, v1alpha1.PlacementAnnotations...)
 
 // Apply returns the object as the override makes it, and the object itself where nothing changes.
 // The error is manifest.Problems.

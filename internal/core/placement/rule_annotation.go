@@ -12,9 +12,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// annotationPlanter is Planter's: SELF, or "namespace|name" of a Cluster in the seed.
-const annotationPlanter = "planter.nephio.org/cluster"
-
 var annotation = Rule{
 	Name: "annotation",
 	Doc:  "An object goes where its own annotations say.",
@@ -40,40 +37,40 @@ var pluginAnnotation = Rule{
 // writtenByPlugin returns the plugin that wrote where an object goes; empty if a person did, or
 // nobody. It is never both: what a person wrote stays, and what plugins wrote besides is dropped.
 func writtenByPlugin(o *manifest.Object) (plugin string) {
-	for _, key := range []string{v1alpha1.AnnotationCluster, v1alpha1.AnnotationClusterSelector, v1alpha1.AnnotationRole, annotationPlanter} {
+	for _, key := range v1alpha1.PlacementAnnotations {
 		plugin = cmp.Or(plugin, o.WrittenBy(key, o.Annotation(key)))
 	}
 	return plugin
 }
 
+// readers return the clusters that the value of an annotation means, one for each of
+// v1alpha1.PlacementAnnotations.
+var readers = map[string]func(*placer, *manifest.Object, string) ([]string, error){
+	v1alpha1.AnnotationCluster:         (*placer).byName,
+	v1alpha1.AnnotationClusterSelector: (*placer).bySelector,
+	v1alpha1.AnnotationRole:            (*placer).byRole,
+	v1alpha1.AnnotationPlanterCluster:  (*placer).byPlanter,
+}
+
 // annotated reads the annotations of one object. More than one of them is an error, even if they
 // agree today: which of them counts after the next change of the inventory would be a guess.
 func (s *placer) annotated(o *manifest.Object) (decision, error) {
-	readers := []struct {
-		key  string
-		read func(*manifest.Object, string) ([]string, error)
-	}{
-		{v1alpha1.AnnotationCluster, s.byName},
-		{v1alpha1.AnnotationClusterSelector, s.bySelector},
-		{v1alpha1.AnnotationRole, s.byRole},
-		{annotationPlanter, s.byPlanter},
-	}
 	var d decision
-	for _, r := range readers {
-		value, ok := o.Annotations()[r.key]
+	for _, key := range v1alpha1.PlacementAnnotations {
+		value, ok := o.Annotations()[key]
 		if !ok {
 			continue
 		}
 		if d.why != "" {
-			return decision{}, o.Problem(v1alpha1.ReasonConflictingPlacement, "several annotations say where it goes: "+d.why+" and "+r.key, "Keep one.").WithField(r.key)
+			return decision{}, o.Problem(v1alpha1.ReasonConflictingPlacement, "several annotations say where it goes: "+d.why+" and "+key, "Keep one.").WithField(key)
 		}
-		clusters, err := r.read(o, value)
+		clusters, err := readers[key](s, o, value)
 		if err != nil {
 			return decision{}, err
 		}
-		d = decision{clusters: clusters, why: fmt.Sprintf("annotation %s: %s", r.key, manifest.Printable(value))}
-		if plugin := o.WrittenBy(r.key, value); plugin != "" {
-			d.why = fmt.Sprintf("plugin %s wrote %s: %s", plugin, r.key, manifest.Printable(value))
+		d = decision{clusters: clusters, why: fmt.Sprintf("annotation %s: %s", key, manifest.Printable(value))}
+		if plugin := o.WrittenBy(key, value); plugin != "" {
+			d.why = fmt.Sprintf("plugin %s wrote %s: %s", plugin, key, manifest.Printable(value))
 		}
 	}
 	return d, nil
@@ -157,11 +154,11 @@ func (s *placer) byPlanter(o *manifest.Object, value string) ([]string, error) {
 	}
 	namespace, name, ok := strings.Cut(value, "|")
 	if !ok {
-		return nil, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("annotation %s: %q is neither SELF nor namespace|name", annotationPlanter, value), "Correct the annotation.").WithField(annotationPlanter)
+		return nil, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("annotation %s: %q is neither SELF nor namespace|name", v1alpha1.AnnotationPlanterCluster, value), "Correct the annotation.").WithField(v1alpha1.AnnotationPlanterCluster)
 	}
 	_, inSeed := s.nodes[manifest.ID{Group: planterGroup, Kind: "Cluster", Namespace: namespace, Name: name}]
 	if !inSeed {
-		return nil, o.Problem(v1alpha1.ReasonUnknownCluster, fmt.Sprintf("annotation %s: the seed has no Cluster %s in namespace %s", annotationPlanter, name, namespace), "Add it to the seed, or correct the annotation.").WithField(annotationPlanter).WithCluster(name)
+		return nil, o.Problem(v1alpha1.ReasonUnknownCluster, fmt.Sprintf("annotation %s: the seed has no Cluster %s in namespace %s", v1alpha1.AnnotationPlanterCluster, name, namespace), "Add it to the seed, or correct the annotation.").WithField(v1alpha1.AnnotationPlanterCluster).WithCluster(name)
 	}
 	return []string{name}, nil
 }

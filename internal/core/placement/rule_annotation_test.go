@@ -102,7 +102,7 @@ func FuzzAnnotations(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		inv := inventoryOf(t, mgmt, edgeEU, edgeUS)
-		for _, key := range []string{v1alpha1.AnnotationCluster, v1alpha1.AnnotationClusterSelector, v1alpha1.AnnotationRole, annotationPlanter, v1alpha1.AnnotationClusterType} {
+		for _, key := range append([]string{v1alpha1.AnnotationClusterType}, v1alpha1.PlacementAnnotations...) {
 			seed := seedOf(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: shop}\n", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n")
 			objects := seed.Variants[0].Objects
 			for i := range objects {

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -12,7 +13,7 @@ func isPlanter(o *manifest.Object) bool {
 	if o.ID.Group == planterGroup && o.ID.Kind == "Cluster" {
 		return true
 	}
-	_, placed := o.Annotations()[annotationPlanter]
+	_, placed := o.Annotations()[v1alpha1.AnnotationPlanterCluster]
 	return placed
 }
 

@@ -301,15 +301,12 @@ func (o *output) removed(before []manifest.Object, left map[manifest.ID][]manife
 	}
 }
 
-// placing are the annotations that say where an object goes.
-var placing = []string{v1alpha1.AnnotationCluster, v1alpha1.AnnotationClusterSelector, v1alpha1.AnnotationRole, "planter.nephio.org/cluster"}
-
 // keepPlacement puts back where a person said that the object goes: that comes before what a plugin
 // writes.
 func (o *output) keepPlacement(w, before manifest.Object) manifest.Object {
 	said, now := before.Annotations(), w.Annotations()
 	person, changed := "", false
-	for _, key := range placing {
+	for _, key := range v1alpha1.PlacementAnnotations {
 		if value, ok := said[key]; ok && before.WrittenBy(key, value) == "" {
 			person = key
 		}
@@ -318,7 +315,7 @@ func (o *output) keepPlacement(w, before manifest.Object) manifest.Object {
 	if person == "" || !changed {
 		return w
 	}
-	for _, key := range placing {
+	for _, key := range v1alpha1.PlacementAnnotations {
 		w = w.WithoutAnnotation(key)
 		if value, ok := said[key]; ok {
 			w = w.WithAnnotation(key, value)
