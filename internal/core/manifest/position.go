@@ -72,7 +72,7 @@ func (p position) first() position {
 	return p
 }
 
-// Lines are those of the fields of a document, by path.
+// Lines are those of the fields of a document, by path; of a text that is a block, its first line.
 type Lines map[string]int
 
 // Of returns the line of a field, or that of the nearest field around it; false where none is known.
@@ -103,6 +103,9 @@ func (p position) lines() Lines {
 	walk = func(at position) {
 		if field := at.field(); field != "" {
 			out[field] = at.line
+			if isBlock(at.node) {
+				out[field]++
+			}
 		}
 		node := target(at.node)
 		if node == nil {
@@ -136,6 +139,11 @@ func target(node *yaml3.Node) *yaml3.Node {
 func plain(node *yaml3.Node) bool {
 	const quoted = yaml3.SingleQuotedStyle | yaml3.DoubleQuotedStyle | yaml3.LiteralStyle | yaml3.FoldedStyle
 	return node.Kind == yaml3.ScalarNode && node.Style&(quoted|yaml3.TaggedStyle) == 0
+}
+
+// isBlock reports whether a text begins on the line below its key, after '|' or '>'.
+func isBlock(node *yaml3.Node) bool {
+	return node != nil && node.Style&(yaml3.LiteralStyle|yaml3.FoldedStyle) != 0
 }
 
 // isNull reports whether a document says nothing.

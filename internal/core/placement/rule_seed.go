@@ -77,23 +77,24 @@ func (s *placer) compiledRules() ([]*compiledRule, error) {
 	for i, rule := range s.seed.Spec.Placement {
 		r := &compiledRule{rule: rule, field: fmt.Sprintf("spec.placement[%d]", i)}
 		if slices.ContainsFunc(s.seed.Spec.Placement[:i], func(other v1alpha1.PlacementRule) bool { return other.Name == rule.Name }) {
-			problems = append(problems, s.ruleProblem(r, "name", s.at(r, "name", rule.Name), fmt.Sprintf("another rule has the name %q", rule.Name), "Give each rule a name of its own."))
+			problems = append(problems, s.ruleProblem(r, "name", fmt.Sprintf("another rule has the name %q", rule.Name), "Give each rule a name of its own."))
 		}
-		compile := func(part, env, text string, at manifest.Source) cel.Program {
+		compile := func(part, env, text string) cel.Program {
 			program, err := compileRule(env, text)
 			if err != nil {
-				at.Line += err.line
-				problems = append(problems, s.ruleProblem(r, part, at, fmt.Sprintf("the expression of rule %q cannot be used: %s", rule.Name, err.message), "Correct the expression."))
+				p := s.ruleProblem(r, part, fmt.Sprintf("the expression of rule %q cannot be used: %s", rule.Name, err.message), "Correct the expression.")
+				p.Source.Line += err.line
+				problems = append(problems, p)
 			}
 			return program
 		}
 		if rule.Objects != "" {
-			r.objects = compile("objects", "object", rule.Objects, s.at(r, "objects", rule.Objects))
+			r.objects = compile("objects", "object", rule.Objects)
 		}
 		if program, err := compileRule("cluster", rule.Clusters); err == nil {
 			r.clusters, r.everywhere = program, true
 		} else {
-			r.clusters = compile("clusters", "both", rule.Clusters, s.at(r, "clusters", rule.Clusters))
+			r.clusters = compile("clusters", "both", rule.Clusters)
 		}
 		s.seedRules = append(s.seedRules, r)
 	}
@@ -103,17 +104,9 @@ func (s *placer) compiledRules() ([]*compiledRule, error) {
 	return s.seedRules, s.compileErr
 }
 
-// at returns where a part of the rule is; of an expression that is a block, its first line.
-func (s *placer) at(r *compiledRule, part, text string) manifest.Source {
-	at := s.seed.At(r.field + "." + part)
-	if strings.Contains(text, "\n") {
-		at.Line++
-	}
-	return at
-}
-
-func (s *placer) ruleProblem(r *compiledRule, part string, at manifest.Source, message, next string) manifest.Problem {
-	return manifest.Problem{Reason: v1alpha1.ReasonInvalidPlacement, Source: at, Object: fmt.Sprintf("Seed %q", s.seed.Name), Seed: s.seed.Name, Message: message, Next: next}.WithField(r.field + "." + part)
+func (s *placer) ruleProblem(r *compiledRule, part, message, next string) manifest.Problem {
+	field := r.field + "." + part
+	return manifest.Problem{Reason: v1alpha1.ReasonInvalidPlacement, Source: s.seed.At(field), Object: fmt.Sprintf("Seed %q", s.seed.Name), Seed: s.seed.Name, Message: message, Next: next}.WithField(field)
 }
 
 // expressionError says what is wrong with an expression, and in which of its lines, from 0.
@@ -170,7 +163,7 @@ func (r *compiledRule) decide(s *placer, o *manifest.Object) (decision, error) {
 		return decision{}, s.tainted(o, left)
 	}
 	if len(clusters) == 0 {
-		return decision{}, o.Problem(v1alpha1.ReasonNoClusterMatches, fmt.Sprintf("rule %q of the seed (%s) is for it, and no cluster matches %q", r.rule.Name, s.at(r, "clusters", r.rule.Clusters), manifest.Printable(r.rule.Clusters)),
+		return decision{}, o.Problem(v1alpha1.ReasonNoClusterMatches, fmt.Sprintf("rule %q of the seed (%s) is for it, and no cluster matches %q", r.rule.Name, s.seed.At(r.field+".clusters"), manifest.Printable(r.rule.Clusters)),
 			"Label a cluster, or correct the rule.").WithField(r.field + ".clusters")
 	}
 	return decision{clusters: clusters, why: withoutTainted(fmt.Sprintf("rule %s of the seed: %s", r.rule.Name, manifest.Printable(r.rule.Clusters)), left)}, nil
@@ -201,14 +194,14 @@ func (r *compiledRule) clustersOf(s *placer, o *manifest.Object) ([]string, erro
 // evaluate evaluates an expression over an object and a cluster.
 func (s *placer) evaluate(r *compiledRule, program cel.Program, o *manifest.Object, cluster *catalog.Cluster) (bool, error) {
 	input := map[string]any{"object": o.Body}
-	part, text, at := "objects", r.rule.Objects, ""
+	part, at := "objects", ""
 	if cluster != nil {
 		labels := cluster.Labels
 		if labels == nil {
 			labels = map[string]string{}
 		}
 		input["cluster"] = map[string]any{"name": cluster.Name, "role": string(cluster.Role), "type": cluster.Type, "labels": labels}
-		part, text, at = "clusters", r.rule.Clusters, " for cluster "+cluster.Name
+		part, at = "clusters", " for cluster "+cluster.Name
 	}
 	out, details, err := program.Eval(input)
 	cost := uint64(0)
@@ -217,18 +210,18 @@ func (s *placer) evaluate(r *compiledRule, program cel.Program, o *manifest.Obje
 	}
 	s.cost += cost
 	if s.cost > maxSeedCost {
-		return false, s.ruleProblem(r, "clusters", s.at(r, "clusters", r.rule.Clusters), "the rules of the seed cost too much for its objects and the clusters", "Make the expressions simpler, or name only cluster in them.")
+		return false, s.ruleProblem(r, "clusters", "the rules of the seed cost too much for its objects and the clusters", "Make the expressions simpler, or name only cluster in them.")
 	}
 	if err != nil {
 		next := "Ask with has() for fields that may be missing."
 		if cost >= expression.MaxCost {
 			next = "Make the expression simpler."
 		}
-		return false, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("rule %q of the seed (%s) fails%s: %v", r.rule.Name, s.at(r, part, text), at, err), next).WithField(r.field)
+		return false, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("rule %q of the seed (%s) fails%s: %v", r.rule.Name, s.seed.At(r.field+"."+part), at, err), next).WithField(r.field)
 	}
 	holds, ok := out.Value().(bool)
 	if !ok {
-		return false, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("rule %q of the seed (%s) is neither true nor false%s", r.rule.Name, s.at(r, part, text), at), "Correct the expression.").WithField(r.field)
+		return false, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("rule %q of the seed (%s) is neither true nor false%s", r.rule.Name, s.seed.At(r.field+"."+part), at), "Correct the expression.").WithField(r.field)
 	}
 	return holds, nil
 }

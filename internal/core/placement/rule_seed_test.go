@@ -104,6 +104,9 @@ spec:
       cluster.role ==
       nowhere
   - {name: maps, clusters: "1 + 1"}
+  - name: folded
+    clusters: >-
+      somewhere
 `
 	_, _, err := placed(seedOf(t, document, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\n"), inventoryOf(t, mgmt, edgeEU))
 	want := []string{
@@ -112,6 +115,7 @@ spec:
 		`seeds/web/web.yaml:16: Seed "web": the expression of rule "maps" cannot be used: undeclared reference to 'nowhere' at character 17. Correct the expression.`,
 		`seeds/web/web.yaml:18: Seed "web": another rule has the name "maps". Give each rule a name of its own.`,
 		`seeds/web/web.yaml:18: Seed "web": the expression of rule "maps" cannot be used: it is of type int, and must be true or false. Correct the expression.`,
+		`seeds/web/web.yaml:21: Seed "web": the expression of rule "folded" cannot be used: undeclared reference to 'somewhere' at character 1. Correct the expression.`,
 	}
 	if err == nil {
 		t.Fatal("the rules are accepted")
