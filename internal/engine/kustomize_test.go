@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -58,33 +59,51 @@ func (w *world) release(t *testing.T) map[string]string {
 	return nil
 }
 
-func (w *world) sizes() []string {
-	var sizes []string
-	for _, cluster := range []string{"east", "prod-1", "prod-2"} {
-		o, _ := w.simulator.Object(cluster, manifest.ID{Kind: "ConfigMap", Namespace: "web", Name: "web"})
-		sizes = append(sizes, cluster+": "+o.Text("data", "size"))
-	}
-	return sizes
-}
-
-func TestClustersGetTheOverlayThatTheyChoose(t *testing.T) {
+// plantSizes releases seed web on three clusters, with size large on those of env prod, and decides each
+// pass again from its record. It returns the texts of the proposals by branch.
+func plantSizes(t *testing.T, tree map[string]string) (*world, map[string]string) {
+	t.Helper()
 	w := newWorld(t, fleet{workload: []string{"east", "prod-1", "prod-2"}})
 	replay := &replayer{t: t, r: rand.New(rand.NewPCG(1, 3))}
 	w.config = func(c *engine.Config) { c.Record = replay.record }
 	w.restart()
-	w.control.put("main", "plant web", overlays)
+	w.control.put("main", "plant web", tree)
 	texts := w.release(t)
 	if replay.passes == 0 {
 		t.Error("no pass was decided again")
 	}
 	w.check()
+	w.mustHaveSizes(t, "east: small", "prod-1: large", "prod-2: large")
+	return w, texts
+}
+
+func (w *world) mustHaveSizes(t *testing.T, want ...string) {
+	t.Helper()
+	var sizes []string
+	for _, cluster := range []string{"east", "prod-1", "prod-2"} {
+		o, _ := w.simulator.Object(cluster, manifest.ID{Kind: "ConfigMap", Namespace: "web", Name: "web"})
+		sizes = append(sizes, cluster+": "+o.Text("data", "size"))
+	}
+	if diff := cmp.Diff(want, sizes); diff != "" {
+		t.Errorf("the clusters have (-want +got):\n%s", diff)
+	}
+}
+
+// mustReleaseOnProd releases a change, which must concern the clusters of env prod alone.
+func (w *world) mustReleaseOnProd(t *testing.T) {
+	t.Helper()
+	branches := slices.Sorted(maps.Keys(w.release(t)))
+	if diff := cmp.Diff([]string{"prod-1/01", "prod-2/01"}, branches); diff != "" {
+		t.Errorf("proposed (-want +got):\n%s", diff)
+	}
+}
+
+func TestClustersGetTheOverlayThatTheyChoose(t *testing.T) {
+	w, texts := plantSizes(t, overlays)
 	for _, tier := range w.report.Seeds[0].Tiers {
 		if tier.State != release.Released {
 			t.Errorf("%s tier %d is %s", tier.Cluster, tier.Ordinal, tier.State)
 		}
-	}
-	if diff := cmp.Diff([]string{"east: small", "prod-1: large", "prod-2: large"}, w.sizes()); diff != "" {
-		t.Errorf("the clusters have (-want +got):\n%s", diff)
 	}
 	refs, _ := w.gitops.Fetch(t.Context(), "main")
 	p := w.planOf(refs, "web")
@@ -102,32 +121,18 @@ func TestClustersGetTheOverlayThatTheyChoose(t *testing.T) {
 }
 
 func TestAnOverlayThatChangesConcernsItsClustersAlone(t *testing.T) {
-	w := newWorld(t, fleet{workload: []string{"east", "prod-1", "prod-2"}})
-	w.control.put("main", "plant web", overlays)
-	w.release(t)
+	w, _ := plantSizes(t, overlays)
 	w.control.put("main", "grow prod", map[string]string{"seeds/web/overlays/prod/kustomization.yaml": "resources: [../../base]\n" + sizePatch("huge")})
-	texts := w.release(t)
-	var branches []string
-	for branch := range texts {
-		branches = append(branches, branch)
-	}
-	slices.Sort(branches)
-	if diff := cmp.Diff([]string{"prod-1/01", "prod-2/01"}, branches); diff != "" {
-		t.Errorf("proposed (-want +got):\n%s", diff)
-	}
+	w.mustReleaseOnProd(t)
 	w.control.put("main", "move prod-2 to east", map[string]string{"clusters/prod-2.yaml": document("Cluster", "prod-2", "spec: {}"), "seeds/web/seed.yaml": strings.Replace(overlays["seeds/web/seed.yaml"], "[east]", "[east, prod-2]", 1)})
 	w.release(t)
-	if diff := cmp.Diff([]string{"east: small", "prod-1: huge", "prod-2: small"}, w.sizes()); diff != "" {
-		t.Errorf("the clusters have (-want +got):\n%s", diff)
-	}
+	w.mustHaveSizes(t, "east: small", "prod-1: huge", "prod-2: small")
 	w.check()
 }
 
 // TestAPackageThatCannotBeBuiltHoldsItsSeedAsItIs breaks an overlay after it was released.
 func TestAPackageThatCannotBeBuiltHoldsItsSeedAsItIs(t *testing.T) {
-	w := newWorld(t, fleet{workload: []string{"east", "prod-1", "prod-2"}})
-	w.control.put("main", "plant web", overlays)
-	w.release(t)
+	w, _ := plantSizes(t, overlays)
 	w.control.put("main", "break prod", map[string]string{"seeds/web/overlays/prod/kustomization.yaml": "resources: [../../basis]\n"})
 	for range 3 {
 		w.pass()
@@ -141,9 +146,7 @@ func TestAPackageThatCannotBeBuiltHoldsItsSeedAsItIs(t *testing.T) {
 	if len(w.open()) != 0 {
 		t.Errorf("a seed that cannot be rendered proposes %v", w.open())
 	}
-	if diff := cmp.Diff([]string{"east: small", "prod-1: large", "prod-2: large"}, w.sizes()); diff != "" {
-		t.Errorf("the clusters have (-want +got):\n%s", diff)
-	}
+	w.mustHaveSizes(t, "east: small", "prod-1: large", "prod-2: large")
 	w.check()
 }
 
