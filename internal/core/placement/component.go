@@ -30,6 +30,7 @@ type operators struct {
 // vertex is an object in the union-find forest, with its links.
 type vertex struct {
 	id     manifest.ID
+	node   *node // nil if the object is not in the seed
 	parent *vertex
 	links  []link
 	// nearest is the link that leads to decider, the nearest member that decides for the component;
@@ -78,13 +79,13 @@ type evidence struct {
 var inComponent = Rule{
 	Name: "component",
 	Doc:  "The CustomResourceDefinitions, controllers, webhooks, RBAC and Services of one operator go together: to the management cluster where one of its kinds belongs there, and where resources of its kinds go.",
-	match: func(s *placer, o *manifest.Object) (decision, error) {
+	match: func(s *placer, n *node) (decision, error) {
 		all := s.findOperators()
-		if v, ok := all.vertices[o.ID]; ok && !v.component.alone() {
-			return decision{follows: []*node{v.component.node}, explain: func() string { return v.why() }}, nil
+		if v := n.vertex; v != nil && !v.component.alone() {
+			return decision{follows: []*node{v.component.node}, explain: v.why}, nil
 		}
-		at := all.in[o.ID.Namespace]
-		if o.ID.Namespace == "" || definesAny(at, o.ID.GroupKind()) {
+		at := all.in[n.object.ID.Namespace]
+		if len(at) == 0 || definesAny(at, n.kind.GroupKind) {
 			return decision{}, nil
 		}
 		var d decision
@@ -103,7 +104,7 @@ func (s *placer) findOperators() *operators {
 		s.operators = f
 		f.define()
 		for _, n := range s.all {
-			f.link(n.object)
+			f.link(n)
 		}
 		f.collect()
 	}
@@ -112,7 +113,7 @@ func (s *placer) findOperators() *operators {
 
 // define indexes the definitions of the seed.
 func (f *operators) define() {
-	for _, n := range f.resources[crdKind] {
+	for _, n := range f.resourcesOf(crdKind) {
 		kind, _, ok := manifest.DefinedScope(*n.object)
 		if !ok {
 			continue
@@ -126,9 +127,12 @@ func (f *operators) define() {
 func (f *operators) of(id manifest.ID) *vertex {
 	v, ok := f.vertices[id]
 	if !ok {
-		v = &vertex{id: id}
+		v = &vertex{id: id, node: f.nodes[id]}
 		v.parent = v
 		f.vertices[id] = v
+		if v.node != nil {
+			v.node.vertex = v
+		}
 	}
 	return v
 }
@@ -176,8 +180,8 @@ func (f *operators) collect() {
 	}
 	for _, c := range all {
 		for _, v := range c.members {
-			if n, ok := f.nodes[v.id]; ok {
-				f.weigh(c, v, n.object)
+			if v.node != nil {
+				f.weigh(c, v, v.node.object)
 			}
 		}
 		c.node = &node{decide: func() (decision, error) { return f.decide(c) }}
@@ -212,7 +216,7 @@ func (f *operators) attach(c *component) {
 	}
 	if len(c.kinds) > 0 {
 		for _, d := range f.crds[c.kinds[0].Group] {
-			other := f.vertices[d.node.object.ID].component
+			other := d.node.vertex.component
 			if len(c.members) == 1 && len(other.members) > 1 && !slices.Contains(c.along, other) {
 				c.along = append(c.along, other)
 			}
@@ -234,8 +238,8 @@ func (f *operators) decide(c *component) (decision, error) {
 	d := decision{format: "the resource %s of one of its kinds is there"}
 	manages := false
 	for _, kind := range c.kinds {
-		d.follows = append(d.follows, f.resources[kind]...)
-		manages = manages || len(f.resources[kind]) > 0 && isManagementKind(kind)
+		d.follows = append(d.follows, f.resourcesOf(kind)...)
+		manages = manages || len(f.resourcesOf(kind)) > 0 && isManagementKind(kind)
 	}
 	e, ok := c.decisive()
 	if !ok {
@@ -244,11 +248,11 @@ func (f *operators) decide(c *component) (decision, error) {
 		}
 		return d, nil
 	}
-	d.why, d.shown = e.String(), e.at.id
+	d.why, d.shown = e.String(), &e.at.id
 	if manages {
 		return d, nil
 	}
-	name, err := f.management(f.nodes[e.at.id].object)
+	name, err := f.management(e.at.node.object)
 	d.clusters = []string{name}
 	return d, err
 }

@@ -14,8 +14,8 @@ import (
 // cluster that they make, and not where they are. The objects of the variant must be placed.
 func (s *placer) checkCreators() manifest.Problems {
 	var problems manifest.Problems
-	for _, n := range s.all {
-		if !catalog.IsCreator(n.object.ID.GroupKind()) || len(n.clusters) != 1 {
+	for _, n := range s.creators() {
+		if len(n.clusters) != 1 {
 			continue
 		}
 		made, ok := s.inventory.Clusters[n.object.ID.Name]
@@ -35,6 +35,17 @@ func (s *placer) checkCreators() manifest.Problems {
 		check.misplaced()
 	}
 	return problems
+}
+
+// creators returns the objects that create clusters, in order.
+func (s *placer) creators() []*node {
+	var found []*node
+	for _, k := range s.kinds {
+		if catalog.IsCreator(k.GroupKind) {
+			found = append(found, k.nodes...)
+		}
+	}
+	return found
 }
 
 // creatorCheck goes through what one creator needs on the cluster that it is on.
@@ -130,7 +141,8 @@ func (c *creatorCheck) needReferred(n *node, chain []string) {
 
 // ofOperator checks the objects of the operator that a definition belongs to, and needs their kinds.
 func (c *creatorCheck) ofOperator(d located, chain []string) (ended bool) {
-	start := d.in.findOperators().vertices[d.node.object.ID]
+	d.in.findOperators()
+	start := d.node.vertex
 	if start == nil {
 		return c.check(d.in, d.node, chain)
 	}
@@ -141,7 +153,7 @@ func (c *creatorCheck) ofOperator(d located, chain []string) (ended bool) {
 	seen := map[*vertex]bool{start: true}
 	for queue := []step{{start, chain}}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
-		if n, ok := d.in.nodes[at.at.id]; ok {
+		if n := at.at.node; n != nil {
 			if c.check(d.in, n, at.chain) {
 				return true
 			}

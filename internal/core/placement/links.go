@@ -17,6 +17,7 @@ var (
 	apiServiceKind     = manifest.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
 	validatingKind     = manifest.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}
 	mutatingKind       = manifest.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}
+	namespaceKind      = manifest.GroupKind{Kind: "Namespace"}
 	serviceKind        = manifest.GroupKind{Kind: "Service"}
 	secretKind         = manifest.GroupKind{Kind: "Secret"}
 	configMapKind      = manifest.GroupKind{Kind: "ConfigMap"}
@@ -30,8 +31,9 @@ var (
 )
 
 // link joins an object with those that it names and that work only together with it.
-func (f *operators) link(o *manifest.Object) {
-	switch kind := o.ID.GroupKind(); kind {
+func (f *operators) link(n *node) {
+	o := n.object
+	switch n.kind.GroupKind {
 	case crdKind:
 		f.of(o.ID)
 		f.linkService(o, o.Map("spec", "conversion", "webhook", "clientConfig", "service"), "spec.conversion.webhook.clientConfig.service")
@@ -61,7 +63,9 @@ func (f *operators) link(o *manifest.Object) {
 			f.join(o.ID, account, field, "names")
 		}
 	}
-	f.linkInjected(o)
+	if len(n.annotations) > 0 {
+		f.linkInjected(o)
+	}
 }
 
 // linkService joins an object with the Service that a client configuration names.
@@ -114,7 +118,7 @@ func (f *operators) linkRole(o *manifest.Object) {
 		for key, value := range matched {
 			wanted[key], _ = value.(string)
 		}
-		for _, n := range f.resources[clusterRoleKind] {
+		for _, n := range f.resourcesOf(clusterRoleKind) {
 			if len(wanted) > 0 && n.object != o && labels.SelectorFromSet(wanted).Matches(labels.Set(n.object.Labels())) {
 				f.join(o.ID, n.object.ID, "aggregationRule", "selects")
 			}

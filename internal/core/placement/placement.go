@@ -43,7 +43,7 @@ type Rule struct {
 	Name string
 	// Doc says in one sentence what the rule does.
 	Doc   string
-	match func(*placer, *manifest.Object) (decision, error)
+	match func(*placer, *node) (decision, error)
 }
 
 // decision is a rule's answer: clusters, nodes whose clusters are the answer, or both. With neither
@@ -57,7 +57,7 @@ type decision struct {
 	format  string
 	explain func() string
 	// shown is the object that a why names for a group with clusters of its own.
-	shown manifest.ID
+	shown *manifest.ID
 }
 
 func (d decision) matches() bool { return len(d.clusters)+len(d.follows) > 0 }
@@ -92,16 +92,15 @@ type placer struct {
 	inventory *catalog.Inventory
 	rules     []Rule
 	nodes     map[manifest.ID]*node
-	// content lists the objects in a namespace, resources those of a kind.
-	content   map[string][]*node
-	resources map[manifest.GroupKind][]*node
-	planter   bool
-	// namers are the objects that name another one, labelled the workloads whose Pods have a label;
-	// made when first asked for.
-	namers   map[manifest.ID][]*node
-	labelled map[podLabel][]*node
-	// rest has a node for what else is in each namespace; made when first asked for.
-	rest map[string]*node
+	// kinds are in order; resources has the same by their names.
+	kinds      []*kind
+	resources  map[manifest.GroupKind]*kind
+	namespaces map[string]*namespace
+	planter    bool
+	// madeSecrets are the Secrets that objects make and that are not in the variant, with the objects
+	// that name them; labelled are the workloads whose Pods have a label. Made when first asked for.
+	madeSecrets map[manifest.ID]*node
+	labelled    map[podLabel][]*node
 	// operators are the components of the variant; made when first asked for.
 	operators *operators
 	// seedRules are the seed's own rules once they are compiled, and cost what they have cost.
@@ -121,6 +120,27 @@ type placer struct {
 	made  *[]string
 	// open are the clusters of each role that the seed may select, and the others.
 	open map[v1alpha1.ClusterRole][2][]string
+	// selection is the answer of the last rule, which is the same for all objects.
+	selection *decision
+}
+
+// kind is a kind of objects that a variant has.
+type kind struct {
+	manifest.GroupKind
+	nodes []*node // in order
+	// management is the row of the kind if its objects belong on a management cluster.
+	management *managementRow
+	serves     bool
+}
+
+// namespace is a namespace that objects of a variant are in. The empty name is that of objects
+// without one.
+type namespace struct {
+	// object is the Namespace itself, nil if the variant lacks it.
+	object  *node
+	content []*node // in order
+	// rest is the node for what else is in the namespace; made when first asked for.
+	rest *node
 }
 
 // AddImplied puts the clusters that the seeds create into the inventory. Errors are by seed; the
@@ -182,11 +202,11 @@ func addClustersOf(seed *catalog.Seed, inv *catalog.Inventory) manifest.Problems
 	added := map[manifest.ID]bool{} // variants may share a creator
 	for _, v := range seed.Variants {
 		s := newPlacer(seed, v.Objects, inv)
-		for _, n := range s.all {
-			if o := n.object; catalog.IsCreator(o.ID.GroupKind()) && !added[o.ID] {
-				added[o.ID] = true
+		for _, n := range s.creators() {
+			if !added[n.object.ID] {
+				added[n.object.ID] = true
 				problems = appendProblem(problems, s.addCreated(inv, n))
-				s.roles, s.made, s.open = nil, nil, nil
+				s.roles, s.made, s.open, s.selection = nil, nil, nil, nil
 				s.seedRules, s.compiled = nil, false
 			}
 		}
@@ -275,36 +295,88 @@ func cause(p manifest.Problem) manifest.Problem {
 	return p
 }
 
-// newPlacer indexes the objects of one variant by what the rules ask for: by id, kind, namespace,
-// and by which objects name which. It is linear in the objects and what they name; a rule must not
-// go through all objects for each.
+// newPlacer indexes the objects of one variant by what the rules ask for: by id, kind and namespace.
+// It is linear in the objects; a rule must not go through all objects for each.
 func newPlacer(seed *catalog.Seed, objects []manifest.Object, inv *catalog.Inventory) *placer {
 	s := &placer{
-		seed: seed, all: sorted(objects), inventory: inv, rules: Rules(), nodes: make(map[manifest.ID]*node, len(objects)), rest: map[string]*node{},
-		content: map[string][]*node{}, resources: map[manifest.GroupKind][]*node{},
+		seed: seed, all: make([]*node, 0, len(objects)), inventory: inv, rules: Rules(), nodes: make(map[manifest.ID]*node, len(objects)),
+		resources: map[manifest.GroupKind]*kind{}, namespaces: map[string]*namespace{"": {}},
 	}
-	for _, n := range s.all {
-		o := n.object
-		s.nodes[o.ID] = n
-		s.resources[o.ID.GroupKind()] = append(s.resources[o.ID.GroupKind()], n)
-		if ns := o.ID.Namespace; ns != "" {
-			s.content[ns] = append(s.content[ns], n)
-		}
-		s.planter = s.planter || isPlanter(o)
+	nodes := make([]node, len(objects))
+	for i := range objects {
+		n := &nodes[i]
+		n.object = &objects[i]
+		n.metadata, _ = n.object.Body["metadata"].(map[string]any)
+		n.annotations, _ = n.metadata["annotations"].(map[string]any)
+		n.kind, n.namespace = s.kindOf(n.object.ID.GroupKind()), s.namespaceOf(n.object.ID.Namespace)
+		n.namespace.content = append(n.namespace.content, n)
+		s.nodes[n.object.ID] = n
+		s.planter = s.planter || isPlanter(n)
 	}
+	s.sort()
 	return s
 }
 
-// sorted returns nodes for the objects, by id. It does not copy them, nor change the slice.
-func sorted(objects []manifest.Object) []*node {
-	list := make([]*node, len(objects))
-	nodes := make([]node, len(objects))
-	for i := range objects {
-		nodes[i].object = &objects[i]
-		list[i] = &nodes[i]
+func (s *placer) kindOf(name manifest.GroupKind) *kind {
+	k := s.resources[name]
+	if k == nil {
+		k = &kind{GroupKind: name, serves: serves(name)}
+		if row, ok := managementKind(name); ok {
+			k.management = &row
+		}
+		s.resources[name] = k
+		s.kinds = append(s.kinds, k)
 	}
-	slices.SortFunc(list, func(a, b *node) int { return a.object.ID.Compare(b.object.ID) })
-	return list
+	return k
+}
+
+func (s *placer) namespaceOf(name string) *namespace {
+	ns := s.namespaces[name]
+	if ns == nil {
+		ns = &namespace{}
+		s.namespaces[name] = ns
+	}
+	return ns
+}
+
+// sort lists all objects, those of each kind and those of each namespace by id. Ids are ordered by kind,
+// namespace and name, so only names are compared, and only in a namespace.
+func (s *placer) sort() {
+	for _, name := range sortedKeys(s.namespaces) {
+		ns := s.namespaces[name]
+		ns.object = s.nodes[manifest.ID{Kind: "Namespace", Name: name}]
+		slices.SortFunc(ns.content, func(a, b *node) int { return strings.Compare(a.object.ID.Name, b.object.ID.Name) })
+		for _, n := range ns.content {
+			n.kind.nodes = append(n.kind.nodes, n)
+		}
+		ns.content = ns.content[:0]
+	}
+	slices.SortFunc(s.kinds, func(a, b *kind) int { return a.Compare(b.GroupKind) })
+	for _, k := range s.kinds {
+		for _, n := range k.nodes {
+			n.order = len(s.all)
+			s.all = append(s.all, n)
+			n.namespace.content = append(n.namespace.content, n)
+		}
+	}
+}
+
+func byOrder(a, b *node) int { return a.order - b.order }
+
+// resourcesOf returns the objects of a kind, in order.
+func (s *placer) resourcesOf(name manifest.GroupKind) []*node {
+	if k, ok := s.resources[name]; ok {
+		return k.nodes
+	}
+	return nil
+}
+
+// contentOf returns the objects in a namespace, in order; none for the empty name.
+func (s *placer) contentOf(name string) []*node {
+	if ns, ok := s.namespaces[name]; ok && name != "" {
+		return ns.content
+	}
+	return nil
 }
 
 // withRole returns the clusters of a role, in order; not to be changed.

@@ -34,24 +34,48 @@ func accountOf(o *manifest.Object) (account manifest.ID, field string) {
 	if !ok {
 		return manifest.ID{}, ""
 	}
-	at := append(slices.Clone(path), "spec", "serviceAccountName")
-	name := cmp.Or(o.Text(at...), o.Text(append(slices.Clone(path), "spec", "serviceAccount")...))
-	return manifest.ID{Kind: "ServiceAccount", Namespace: o.ID.Namespace, Name: name}, strings.Join(at, ".")
+	spec := podSpec(o, path)
+	name, _ := spec["serviceAccountName"].(string)
+	if name == "" {
+		name, _ = spec["serviceAccount"].(string)
+	}
+	if name == "" {
+		return manifest.ID{}, ""
+	}
+	return manifest.ID{Kind: "ServiceAccount", Namespace: o.ID.Namespace, Name: name}, strings.Join(append(slices.Clone(path), "spec", "serviceAccountName"), ".")
 }
 
-// namedByPods lists what a workload names by its Pods, but for Secrets and ConfigMaps.
-func namedByPods(o *manifest.Object) []manifest.ID {
-	account, _ := accountOf(o)
+// appendNamedByPods appends what a workload names by its Pods, but for Secrets and ConfigMaps.
+func appendNamedByPods(ids []manifest.ID, o *manifest.Object) []manifest.ID {
 	path, ok := podTemplates[o.ID.GroupKind()]
 	if !ok {
-		return nil
+		return ids
 	}
-	spec := o.Map(append(slices.Clone(path), "spec")...)
-	priority, _ := spec["priorityClassName"].(string)
-	runtime, _ := spec["runtimeClassName"].(string)
-	return slices.DeleteFunc([]manifest.ID{
-		account, {Group: priorityClassKind.Group, Kind: priorityClassKind.Kind, Name: priority}, {Group: runtimeClassKind.Group, Kind: runtimeClassKind.Kind, Name: runtime},
-	}, func(id manifest.ID) bool { return id.Name == "" })
+	if account, _ := accountOf(o); account.Name != "" {
+		ids = append(ids, account)
+	}
+	spec := podSpec(o, path)
+	if name, _ := spec["priorityClassName"].(string); name != "" {
+		ids = append(ids, manifest.ID{Group: priorityClassKind.Group, Kind: priorityClassKind.Kind, Name: name})
+	}
+	if name, _ := spec["runtimeClassName"].(string); name != "" {
+		ids = append(ids, manifest.ID{Group: runtimeClassKind.Group, Kind: runtimeClassKind.Kind, Name: name})
+	}
+	return ids
+}
+
+// podSpec returns the spec of a workload's Pods.
+func podSpec(o *manifest.Object, path []string) map[string]any {
+	spec, _ := podTemplate(o, path)["spec"].(map[string]any)
+	return spec
+}
+
+// podTemplate returns the template of a workload's Pods; a Pod is its own.
+func podTemplate(o *manifest.Object, path []string) map[string]any {
+	if len(path) == 0 {
+		return o.Body
+	}
+	return o.Map(path...)
 }
 
 // roleOf returns the role that a binding names.
@@ -85,7 +109,7 @@ func (s *placer) selectedBy(service *manifest.Object) []*node {
 	if s.labelled == nil {
 		s.labelled = map[podLabel][]*node{}
 		for kind, path := range podTemplates {
-			for _, n := range s.resources[kind] {
+			for _, n := range s.resourcesOf(kind) {
 				for key, value := range podLabels(n.object, path) {
 					at := podLabel{n.object.ID.Namespace, key, value}
 					s.labelled[at] = append(s.labelled[at], n)
@@ -104,12 +128,14 @@ func (s *placer) selectedBy(service *manifest.Object) []*node {
 			found = append(found, n)
 		}
 	}
-	slices.SortFunc(found, func(a, b *node) int { return a.object.ID.Compare(b.object.ID) })
+	slices.SortFunc(found, byOrder)
 	return found
 }
 
 func podLabels(o *manifest.Object, path []string) labels.Set {
-	return stringsOf(o.Map(append(slices.Clone(path), "metadata", "labels")...))
+	metadata, _ := podTemplate(o, path)["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	return stringsOf(labels)
 }
 
 // stringsOf returns the fields of a mapping whose values are strings.

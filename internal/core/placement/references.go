@@ -46,20 +46,6 @@ func (r referenceRow) holds(field string) bool {
 	return strings.HasSuffix(field, r.Suffix) || len(field) == len(r.Suffix) && field[1:] == r.Suffix[1:] && strings.EqualFold(field[:1], r.Suffix[:1])
 }
 
-// rowsOf returns the rows that are about a field.
-func rowsOf(field string) []referenceRow {
-	rows := fieldRows[field]
-	if !mayRefer(field) {
-		return rows
-	}
-	for _, row := range suffixRows {
-		if row.holds(field) {
-			rows = append(rows[:len(rows):len(rows)], row)
-		}
-	}
-	return rows
-}
-
 // mayRefer reports whether a field may end in one of the suffixes; most do not, and each is asked.
 func mayRefer(field string) bool {
 	return strings.HasSuffix(field, "Ref") || strings.HasSuffix(field, "Name")
@@ -69,93 +55,169 @@ func mayRefer(field string) bool {
 // duplicates.
 // Fields are found by name and shape wherever they are, which serves the kinds of all operators
 // that write references as Kubernetes does.
-func NamedBy(o *manifest.Object) []manifest.ID {
-	var ids []manifest.ID
+func NamedBy(o *manifest.Object) []manifest.ID { return appendNamed(nil, o) }
+
+// appendNamed appends what NamedBy lists.
+func appendNamed(ids []manifest.ID, o *manifest.Object) []manifest.ID {
 	if isData(o) {
-		return nil // their keys are free, and name nothing
+		return ids // their keys are free, and name nothing
 	}
-	add := func(kind, namespace, name string) {
-		if namespace == "" {
-			namespace = o.ID.Namespace
-		}
-		if id := (manifest.ID{Kind: kind, Namespace: namespace, Name: name}); id != o.ID && name != "" {
-			ids = append(ids, id)
+	r := references{by: o.ID, ids: ids}
+	for field, value := range o.Body {
+		if mayHaveReferences(field) {
+			r.addField(field, value)
 		}
 	}
-	walkFields(o, func(field string, value any) {
-		for _, row := range rowsOf(field) {
-			row.names(value, add)
-		}
-		namedByShape(value, add)
-	})
 	if o.ID.Group == rbacGroup && o.Map("roleRef") != nil {
-		ids = append(ids, roleOf(o))
+		r.ids = append(r.ids, roleOf(o))
 	}
-	return append(ids, namedByPods(o)...)
+	return appendNamedByPods(r.ids, o)
 }
 
 func isData(o *manifest.Object) bool {
 	return o.ID.GroupKind() == secretKind || o.ID.GroupKind() == configMapKind
 }
 
-// names passes on what a field refers to: its own text, that of the field Name in it, or, if it is
-// a list, those of its items.
-func (r referenceRow) names(value any, add func(kind, namespace, name string)) {
+// references are the Secrets and ConfigMaps that an object names.
+type references struct {
+	by  manifest.ID
+	ids []manifest.ID
+}
+
+func (r *references) add(kind, namespace, name string) {
+	id := manifest.ID{Kind: kind, Namespace: cmp.Or(namespace, r.by.Namespace), Name: name}
+	if name != "" && id != r.by {
+		r.ids = append(r.ids, id)
+	}
+}
+
+// addField adds what a field refers to, and all fields in it.
+func (r *references) addField(field string, value any) {
 	switch v := value.(type) {
 	case string:
-		if r.Name == "" {
-			add(r.Kind, "", v)
+		r.addByName(field, value)
+	case map[string]any:
+		r.addByName(field, value)
+		r.addByShape(v)
+		r.addIn(v)
+	case []any:
+		r.addByName(field, value)
+		for _, item := range v {
+			if m, ok := item.(map[string]any); ok {
+				r.addByShape(m)
+			}
+		}
+		r.addIn(v)
+	}
+}
+
+// addIn adds what the fields in a value refer to.
+func (r *references) addIn(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for field, item := range v {
+			r.addField(field, item)
+		}
+	case []any:
+		for _, item := range v {
+			r.addIn(item)
+		}
+	}
+}
+
+// addByName adds what a field refers to by the rows that are about it.
+func (r *references) addByName(field string, value any) {
+	for i := range fieldRows[field] {
+		r.addByRow(&fieldRows[field][i], value)
+	}
+	if !mayRefer(field) {
+		return
+	}
+	for i := range suffixRows {
+		if suffixRows[i].holds(field) {
+			r.addByRow(&suffixRows[i], value)
+		}
+	}
+}
+
+// addByRow adds what a field refers to: its own text, that of the field Name in it, or, if it is a
+// list, those of its items.
+func (r *references) addByRow(row *referenceRow, value any) {
+	switch v := value.(type) {
+	case string:
+		if row.Name == "" {
+			r.add(row.Kind, "", v)
 		}
 	case map[string]any:
-		if name, ok := v[r.Name].(string); ok && r.Name != "" {
+		if name, ok := v[row.Name].(string); ok && row.Name != "" {
 			namespace, _ := v["namespace"].(string)
-			add(r.Kind, namespace, name)
+			r.add(row.Kind, namespace, name)
 		}
 	case []any:
 		for _, item := range v {
 			if m, ok := item.(map[string]any); ok {
-				r.names(m, add)
+				r.addByRow(row, m)
 			}
 		}
 	}
 }
 
-// namedByShape passes on the Secrets and ConfigMaps that a value refers to by kind and name,
-// whatever its field is called: {kind: Secret, name: …}, alone or in a list.
-func namedByShape(value any, add func(kind, namespace, name string)) {
-	items, ok := value.([]any)
-	if !ok {
-		items = []any{value}
+// addByShape adds the Secret or ConfigMap that a mapping refers to by kind and name, whatever its
+// field is called: {kind: Secret, name: …}.
+func (r *references) addByShape(ref map[string]any) {
+	kind, _ := ref["kind"].(string)
+	if kind != "Secret" && kind != "ConfigMap" {
+		return
 	}
-	for _, item := range items {
-		ref, _ := item.(map[string]any)
-		kind, _ := ref["kind"].(string)
-		name, _ := ref["name"].(string)
-		if kind != "Secret" && kind != "ConfigMap" || name == "" {
-			continue
-		}
-		if id := referenced(ref, ""); id.Group == "" {
-			add(kind, id.Namespace, name)
-		}
+	if id := referenced(ref, ""); id.Group == "" {
+		r.add(kind, id.Namespace, id.Name)
 	}
 }
 
 // namersOf returns the objects that name another one, in order.
-func (s *placer) namersOf(id manifest.ID) []*node {
-	if s.namers == nil {
-		s.namers = map[manifest.ID][]*node{}
-		for _, n := range s.all {
-			for _, named := range NamedBy(n.object) {
-				s.namers[named] = append(s.namers[named], n)
+func (s *placer) namersOf(to *node) []*node {
+	s.findNamers()
+	return to.namers
+}
+
+// findNamers finds for each object those that name it, when it is asked for first.
+func (s *placer) findNamers() {
+	if s.madeSecrets != nil {
+		return
+	}
+	s.madeSecrets = map[manifest.ID]*node{}
+	s.makeSecrets()
+	var named []manifest.ID
+	for _, n := range s.all {
+		named = appendNamed(named[:0], n.object)
+		for _, id := range named {
+			if to := s.target(id); to != nil {
+				to.namers = append(to.namers, n)
 			}
 		}
-		s.nameSecrets()
-		for id, namers := range s.namers {
-			slices.SortFunc(namers, func(a, b *node) int { return a.object.ID.Compare(b.object.ID) })
-			s.namers[id] = slices.Compact(namers)
-		}
 	}
-	return s.namers[id]
+	s.nameSecrets()
+	for _, n := range s.all {
+		n.sortNamers()
+	}
+	for _, n := range s.madeSecrets {
+		n.sortNamers()
+	}
+}
+
+func (n *node) sortNamers() {
+	if len(n.namers) > 1 {
+		slices.SortFunc(n.namers, byOrder)
+		n.namers = slices.Compact(n.namers)
+	}
+}
+
+// target returns the object of an id, or the Secret that an object makes; nil where there is none.
+func (s *placer) target(id manifest.ID) *node {
+	if n, ok := s.nodes[id]; ok {
+		return n
+	}
+	return s.madeSecrets[id]
 }
 
 // secretMakers say which Secret the objects of a kind make, by the field that names it; an empty field
@@ -179,29 +241,42 @@ func secretOf(o *manifest.Object) (secret manifest.ID, ok bool) {
 	return manifest.ID{Kind: "Secret", Namespace: o.ID.Namespace, Name: name}, ok
 }
 
+// makeSecrets adds the Secrets that objects make.
+func (s *placer) makeSecrets() {
+	for kind := range secretMakers {
+		for _, n := range s.resourcesOf(kind) {
+			if id, _ := secretOf(n.object); s.target(id) == nil {
+				s.madeSecrets[id] = &node{}
+			}
+		}
+	}
+}
+
 // nameSecrets adds to the namers of each Secret the objects for management clusters that have its
 // name in any field: they name credentials in ways that no list of fields is complete for.
 func (s *placer) nameSecrets() {
-	names := map[string]map[string]manifest.ID{} // by namespace
-	for _, n := range s.all {
-		id, ok := secretOf(n.object)
-		if !ok {
-			continue
+	secrets := map[string]map[string]*node{} // by namespace and name
+	add := func(id manifest.ID, n *node) {
+		if secrets[id.Namespace] == nil {
+			secrets[id.Namespace] = map[string]*node{}
 		}
-		if names[id.Namespace] == nil {
-			names[id.Namespace] = map[string]manifest.ID{}
-		}
-		names[id.Namespace][id.Name] = id
+		secrets[id.Namespace][id.Name] = n
 	}
-	for namespace, secrets := range names {
-		for _, n := range s.content[namespace] {
-			if _, makes := secretOf(n.object); makes || isData(n.object) || !s.isForManagement(n.object) {
+	for _, n := range s.resourcesOf(secretKind) {
+		add(n.object.ID, n)
+	}
+	for id, n := range s.madeSecrets {
+		add(id, n)
+	}
+	for namespace, named := range secrets {
+		for _, n := range s.contentOf(namespace) {
+			if _, makes := secretOf(n.object); makes || isData(n.object) || !s.isForManagement(n) {
 				continue
 			}
 			walkFields(n.object, func(_ string, value any) {
 				forTexts(value, func(text string) {
-					if id, ok := secrets[text]; ok {
-						s.namers[id] = append(s.namers[id], n)
+					if secret, ok := named[text]; ok {
+						secret.namers = append(secret.namers, n)
 					}
 				})
 			})
@@ -222,11 +297,11 @@ func (s *placer) known(ids []manifest.ID) []*node {
 
 // isForManagement reports whether an object goes to management clusters alone, as far as it says so
 // itself.
-func (s *placer) isForManagement(o *manifest.Object) bool {
-	if isManagement(o) || o.Labels()[labelClusterName] != "" || len(s.referrers()[o.ID]) > 0 {
+func (s *placer) isForManagement(n *node) bool {
+	if n.kind.management != nil || n.label(labelClusterName) != "" || len(s.referrers()[n.object.ID]) > 0 {
 		return true
 	}
-	d, err := s.annotated(o)
+	d, err := s.annotated(n)
 	return err == nil && len(d.clusters) > 0 && !slices.ContainsFunc(d.clusters, func(name string) bool {
 		return s.inventory.Clusters[name].Role != v1alpha1.RoleManagement
 	})
@@ -247,13 +322,19 @@ func forTexts(value any, visit func(string)) {
 // walkFields visits every field of an object in which it may refer to others, in no order.
 func walkFields(o *manifest.Object, visit func(field string, value any)) {
 	for field, value := range o.Body {
-		switch field {
-		case "apiVersion", "kind", "metadata", "status":
-			continue
+		if mayHaveReferences(field) {
+			visit(field, value)
+			walk(value, visit)
 		}
-		visit(field, value)
-		walk(value, visit)
 	}
+}
+
+func mayHaveReferences(field string) bool {
+	switch field {
+	case "apiVersion", "kind", "metadata", "status":
+		return false
+	}
+	return true
 }
 
 // walk visits every field of a body, in no order.
@@ -276,16 +357,17 @@ func walk(value any, visit func(field string, value any)) {
 func (s *placer) referrers() map[manifest.ID][]*node {
 	if s.refs == nil {
 		s.refs = map[manifest.ID][]*node{}
-		for _, n := range s.all {
-			row, ok := managementKind(n.object.ID.GroupKind())
-			if !ok {
+		for _, k := range s.kinds {
+			if k.management == nil {
 				continue
 			}
-			for _, id := range References(n.object) {
-				s.refs[id] = append(s.refs[id], n)
-			}
-			if row.Family != "" {
-				s.addFamily(row.Family, n)
+			for _, n := range k.nodes {
+				for _, id := range References(n.object) {
+					s.refs[id] = append(s.refs[id], n)
+				}
+				if k.management.Family != "" {
+					s.addFamily(k.management.Family, n)
+				}
 			}
 		}
 	}
@@ -302,7 +384,7 @@ func (s *placer) addFamily(family string, n *node) {
 	for _, name := range sortedKeys(names) {
 		for _, other := range s.named(family, name) {
 			ns := other.object.ID.Namespace
-			if other == n || ns != "" && ns != n.object.ID.Namespace || isManagement(other.object) || slices.Contains(s.refs[other.object.ID], n) {
+			if other == n || ns != "" && ns != n.object.ID.Namespace || other.kind.management != nil || slices.Contains(s.refs[other.object.ID], n) {
 				continue
 			}
 			s.refs[other.object.ID] = append(s.refs[other.object.ID], n)
@@ -320,8 +402,11 @@ func (s *placer) named(family, name string) []*node {
 	}
 	if s.families[family] == nil {
 		byName := map[string][]*node{}
-		for _, n := range s.all {
-			if matchesGroup(family, n.object.ID.Group) {
+		for _, k := range s.kinds {
+			if !matchesGroup(family, k.Group) {
+				continue
+			}
+			for _, n := range k.nodes {
 				byName[n.object.ID.Name] = append(byName[n.object.ID.Name], n)
 			}
 		}

@@ -2,8 +2,8 @@ package placement
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -17,7 +17,16 @@ import (
 // and go on to the next rule together. A group has no rules: without anything to follow it has no
 // clusters, and who follows it goes on as well.
 type node struct {
-	object *manifest.Object
+	object    *manifest.Object
+	kind      *kind
+	namespace *namespace
+	// metadata and annotations are those of the object as it has them; many rules read them.
+	metadata, annotations map[string]any
+	// order is the index in order of ids.
+	order int
+	// namers are the objects that name this one (findNamers).
+	namers []*node
+	vertex *vertex // of the operators; nil where the object has no links
 	// decide is the only rule of a group.
 	decide func() (decision, error)
 
@@ -31,10 +40,11 @@ type node struct {
 	why      string
 	err      error
 	// shown is the object that a why names for the node: itself, or for a group the first object
-	// that gives it clusters. Empty where there are none.
-	shown manifest.ID
-	// via is the object that the node follows, while its circle is decided.
-	via manifest.ID
+	// that gives it clusters. Nil where there are none.
+	shown *manifest.ID
+	// via is the object that the node follows, while its circle is decided, and round when it was found.
+	via   *manifest.ID
+	round int
 
 	// index and low are Tarjan's; index is 0 outside of a search. circle is the number of the circle
 	// that the last search found the node in.
@@ -44,7 +54,7 @@ type node struct {
 
 // place returns where an object goes.
 func (s *placer) place(n *node) (Placement, error) {
-	for !n.done {
+	for s.ask(n); !n.done; s.ask(n) {
 		s.decideAround(n)
 	}
 	if n.err != nil {
@@ -72,7 +82,7 @@ func (s *placer) decideAround(n *node) {
 }
 
 // search finds the strongly connected components of what a node follows, by Tarjan's algorithm:
-// each after those that it follows.
+// each after those that it follows. Nodes that are placed are not part of it.
 type search struct {
 	*placer
 	last    int
@@ -80,15 +90,17 @@ type search struct {
 	circles [][]*node
 }
 
+// visit searches from a node that has been asked, and is not placed by that.
 func (s *search) visit(n *node) {
 	s.last++
 	n.index, n.low = s.last, s.last
 	s.stack = append(s.stack, n)
 	n.onStack = true
-	s.ask(n)
 	for _, next := range n.decision.follows {
+		if s.ask(next); next.done {
+			continue
+		}
 		switch {
-		case next.done:
 		case next.index == 0:
 			s.visit(next)
 			n.low = min(n.low, next.low)
@@ -125,7 +137,7 @@ func (s *placer) ask(n *node) {
 		return
 	}
 	for ; n.rule < len(s.rules); n.rule++ {
-		n.decision, n.err = s.rules[n.rule].match(s, n.object)
+		n.decision, n.err = s.rules[n.rule].match(s, n)
 		if n.err != nil || n.decision.matches() {
 			break
 		}
@@ -147,7 +159,7 @@ func (n *node) finish(clusters []string) {
 	switch {
 	case len(n.clusters) == 0:
 	case n.object != nil:
-		n.shown = n.object.ID
+		n.shown = &n.object.ID
 	default:
 		n.shown = cmp.Or(n.via, n.decision.shown)
 	}
@@ -155,8 +167,8 @@ func (n *node) finish(clusters []string) {
 	case n.why != "":
 	case n.decision.explain != nil:
 		n.why = n.decision.explain()
-	case n.decision.format != "":
-		n.why = fmt.Sprintf(n.decision.format, n.via)
+	case n.decision.format != "" && n.via != nil:
+		n.why = strings.Replace(n.decision.format, "%s", n.via.String(), 1)
 	}
 	n.decision = decision{}
 }
@@ -225,30 +237,33 @@ func (n *node) skip() {
 // nameFollowed finds for each node of a circle the object outside of it that is nearest by what is
 // followed, and of several the first: it is the one that its why names.
 func nameFollowed(circle []*node) {
-	for changed := true; changed; {
+	changed := true
+	for round := 1; changed; round++ {
 		changed = false
-		named := map[*node]manifest.ID{}
 		for _, n := range circle {
-			if n.via.Kind != "" {
+			if n.via != nil {
 				continue
 			}
-			if n.decision.shown.Kind != "" {
-				named[n] = n.decision.shown
-				continue
+			if n.via = n.nearest(round); n.via != nil {
+				n.round, changed = round, true
 			}
-			for _, next := range n.decision.follows {
-				id := next.via
-				if next.done {
-					id = next.shown
-				}
-				if id.Kind != "" {
-					named[n] = id
-					break
-				}
-			}
-		}
-		for n, id := range named {
-			n.via, changed = id, true
 		}
 	}
+}
+
+// nearest returns the object that a node shows for itself, or the first that was found, before this
+// round, for what it follows.
+func (n *node) nearest(round int) *manifest.ID {
+	if n.decision.shown != nil {
+		return n.decision.shown
+	}
+	for _, next := range n.decision.follows {
+		switch {
+		case next.done && next.shown != nil:
+			return next.shown
+		case !next.done && next.via != nil && next.round < round:
+			return next.via
+		}
+	}
+	return nil
 }

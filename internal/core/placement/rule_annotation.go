@@ -15,28 +15,31 @@ import (
 var annotation = Rule{
 	Name: "annotation",
 	Doc:  "An object goes where its own annotations say.",
-	match: func(s *placer, o *manifest.Object) (decision, error) {
-		if plugin := writtenByPlugin(o); plugin != "" {
+	match: func(s *placer, n *node) (decision, error) {
+		if plugin := writtenByPlugin(n.object); plugin != "" {
 			return decision{}, nil
 		}
-		return s.annotated(o)
+		return s.annotated(n)
 	},
 }
 
 var pluginAnnotation = Rule{
 	Name: "plugin",
 	Doc:  "An object goes where a plugin wrote, in the same annotations.",
-	match: func(s *placer, o *manifest.Object) (decision, error) {
-		if plugin := writtenByPlugin(o); plugin == "" {
+	match: func(s *placer, n *node) (decision, error) {
+		if plugin := writtenByPlugin(n.object); plugin == "" {
 			return decision{}, nil
 		}
-		return s.annotated(o)
+		return s.annotated(n)
 	},
 }
 
 // writtenByPlugin returns the plugin that wrote where an object goes; empty if a person did, or
 // nobody. It is never both: what a person wrote stays, and what plugins wrote besides is dropped.
 func writtenByPlugin(o *manifest.Object) (plugin string) {
+	if len(o.Written) == 0 {
+		return ""
+	}
 	for _, key := range v1alpha1.PlacementAnnotations {
 		plugin = cmp.Or(plugin, o.WrittenBy(key, o.Annotation(key)))
 	}
@@ -54,10 +57,14 @@ var readers = map[string]func(*placer, *manifest.Object, string) ([]string, erro
 
 // annotated reads the annotations of one object. More than one of them is an error, even if they
 // agree today: which of them counts after the next change of the inventory would be a guess.
-func (s *placer) annotated(o *manifest.Object) (decision, error) {
+func (s *placer) annotated(n *node) (decision, error) {
+	if len(n.annotations) == 0 {
+		return decision{}, nil
+	}
+	o := n.object
 	var d decision
 	for _, key := range v1alpha1.PlacementAnnotations {
-		value, ok := o.Annotations()[key]
+		value, ok := n.annotations[key].(string)
 		if !ok {
 			continue
 		}

@@ -11,36 +11,38 @@ import (
 var followResources = Rule{
 	Name: "follow-resources",
 	Doc:  "A CustomResourceDefinition goes where the resources of its kind go.",
-	match: func(s *placer, o *manifest.Object) (decision, error) {
-		kind, _, ok := manifest.DefinedScope(*o)
+	match: func(s *placer, n *node) (decision, error) {
+		kind, _, ok := manifest.DefinedScope(*n.object)
 		if !ok {
 			return decision{}, nil
 		}
-		return decision{follows: s.resources[kind], format: "it follows its resource %s"}, nil
+		return decision{follows: s.resourcesOf(kind), format: "it follows its resource %s"}, nil
 	},
 }
 
 var followContent = Rule{
 	Name: "follow-content",
 	Doc:  "A Namespace goes where its content goes.",
-	match: func(s *placer, o *manifest.Object) (decision, error) {
-		if o.ID.GroupKind() != (manifest.GroupKind{Kind: "Namespace"}) {
+	match: func(s *placer, n *node) (decision, error) {
+		if n.kind.GroupKind != namespaceKind {
 			return decision{}, nil
 		}
-		return decision{follows: s.content[o.ID.Name], format: "it follows its content, %s"}, nil
+		return decision{follows: s.contentOf(n.object.ID.Name), format: "it follows its content, %s"}, nil
 	},
 }
 
 var followReferences = Rule{
 	Name: "follow-references",
 	Doc:  "A Secret, or what makes one, a ConfigMap, ServiceAccount, role or PriorityClass goes where the objects that name it go, a binding where its ServiceAccounts go, a Service where what it selects goes.",
-	match: func(s *placer, o *manifest.Object) (decision, error) {
+	match: func(s *placer, n *node) (decision, error) {
+		o := n.object
 		if secret, ok := secretOf(o); ok && secret != o.ID {
-			return decision{follows: s.namersOf(secret), format: "%s names the Secret that it makes"}, nil
+			s.findNamers()
+			return decision{follows: s.namersOf(s.target(secret)), format: "%s names the Secret that it makes"}, nil
 		}
-		switch o.ID.GroupKind() {
+		switch n.kind.GroupKind {
 		case secretKind, configMapKind, accountKind, roleKind, clusterRoleKind, priorityClassKind, runtimeClassKind:
-			if namers := s.namersOf(o.ID); len(namers) > 0 || o.ID.Group != rbacGroup {
+			if namers := s.namersOf(n); len(namers) > 0 || o.ID.Group != rbacGroup {
 				return decision{follows: namers, format: "%s names it"}, nil
 			}
 			return decision{follows: s.granted(o), format: "it grants access to the resources of %s"}, nil
@@ -56,12 +58,12 @@ var followReferences = Rule{
 var followRest = Rule{
 	Name: "follow-rest",
 	Doc:  "A Secret, ConfigMap, role or other object that only serves others, and that nothing names, goes where the rest of its Namespace goes; without a Namespace where the rest of the seed goes.",
-	match: func(s *placer, o *manifest.Object) (decision, error) {
+	match: func(s *placer, n *node) (decision, error) {
 		switch {
-		case !serves(o.ID.GroupKind()):
+		case !n.kind.serves:
 			return decision{}, nil
-		case o.ID.Namespace != "":
-			return decision{follows: []*node{s.restOf(o.ID.Namespace)}, format: "nothing names it, and it is in one Namespace with %s"}, nil
+		case n.object.ID.Namespace != "":
+			return decision{follows: []*node{s.restOf(n.object.ID.Namespace)}, format: "nothing names it, and it is in one Namespace with %s"}, nil
 		}
 		return decision{follows: []*node{s.restOf("")}, format: "nothing names it, and it is in one seed with %s"}, nil
 	},
@@ -80,17 +82,18 @@ func serves(kind manifest.GroupKind) bool { return slices.Contains(servingKinds,
 // restOf returns the node that goes where all goes that is in a namespace, or without one in the
 // seed, and does not only serve others.
 func (s *placer) restOf(namespace string) *node {
-	if s.rest[namespace] == nil {
-		s.rest[namespace] = &node{decide: func() (decision, error) {
+	ns := s.namespaces[namespace]
+	if ns.rest == nil {
+		ns.rest = &node{decide: func() (decision, error) {
 			content := s.all
 			if namespace != "" {
-				content = s.content[namespace]
+				content = ns.content
 			}
-			rest := slices.DeleteFunc(slices.Clone(content), func(n *node) bool { return serves(n.object.ID.GroupKind()) })
+			rest := slices.DeleteFunc(slices.Clone(content), func(n *node) bool { return n.kind.serves })
 			return decision{follows: rest, format: "%s is there"}, nil
 		}}
 	}
-	return s.rest[namespace]
+	return ns.rest
 }
 
 // warnOfMixed warns of a Secret that nothing names and that goes to clusters of both roles, because

@@ -125,9 +125,9 @@ func managedKind(gk manifest.GroupKind) (managementRow, bool) {
 var managementAPI = Rule{
 	Name: "management-api",
 	Doc:  "An object of an API that belongs to management clusters goes to the seed's management cluster.",
-	match: func(s *placer, o *manifest.Object) (decision, error) {
-		row, ok := managementKind(o.ID.GroupKind())
-		if !ok {
+	match: func(s *placer, n *node) (decision, error) {
+		o, row := n.object, n.kind.management
+		if row == nil {
 			return decision{}, nil
 		}
 		if served := s.servedBy(row, o); len(served) > 0 {
@@ -140,13 +140,13 @@ var managementAPI = Rule{
 
 // servedBy returns the resources that an object makes work, as the row of its kind says: those of a
 // kind that it defines or composes, and of the groups that its kind is for.
-func (s *placer) servedBy(row managementRow, o *manifest.Object) []*node {
+func (s *placer) servedBy(row *managementRow, o *manifest.Object) []*node {
 	if len(row.For) == 0 {
 		return nil
 	}
 	var served []*node
 	for _, kind := range composed(o) {
-		served = append(served, s.resources[kind]...)
+		served = append(served, s.resourcesOf(kind)...)
 	}
 	if o.ID.Group != crossplaneGroup {
 		for _, n := range s.all {

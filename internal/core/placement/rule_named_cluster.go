@@ -3,8 +3,6 @@ package placement
 import (
 	"fmt"
 
-	"github.com/furrow-dev/furrow/internal/core/manifest"
-
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
@@ -14,8 +12,9 @@ const labelClusterName = "cluster.x-k8s.io/cluster-name"
 var namedCluster = Rule{
 	Name: "named-cluster",
 	Doc:  "An object that names the cluster it is for, or that a management object owns or refers to, goes where that one goes.",
-	match: func(s *placer, o *manifest.Object) (decision, error) {
-		if name := o.Labels()[labelClusterName]; name != "" {
+	match: func(s *placer, n *node) (decision, error) {
+		if name := n.label(labelClusterName); name != "" {
+			o := n.object
 			if c, ok := s.inventory.Clusters[name]; ok && c.CreatedBy != nil {
 				return decision{clusters: []string{c.CreatedBy.On}, why: fmt.Sprintf("label %s: %s", labelClusterName, name)}, nil
 			}
@@ -25,24 +24,28 @@ var namedCluster = Rule{
 			on, err := s.management(o)
 			return decision{clusters: []string{on}, why: fmt.Sprintf("label %s: %s", labelClusterName, name)}, err
 		}
-		return decision{follows: s.managementOwners(o), format: "%s owns it or refers to it"}, nil
+		return decision{follows: s.managementOwners(n), format: "%s owns it or refers to it"}, nil
 	},
 }
 
-// managementOwners returns the management objects that o has as owners, or that refer to o by a
-// spec field *Ref.
-func (s *placer) managementOwners(o *manifest.Object) []*node {
+// label returns the value of one label, "" when it is absent.
+func (n *node) label(key string) string {
+	labels, _ := n.metadata["labels"].(map[string]any)
+	value, _ := labels[key].(string)
+	return value
+}
+
+// managementOwners returns the management objects that an object has as owners, or that refer to it
+// by a spec field *Ref.
+func (s *placer) managementOwners(n *node) []*node {
 	var owners []*node
-	for _, item := range o.Slice("metadata", "ownerReferences") {
+	references, _ := n.metadata["ownerReferences"].([]any)
+	for _, item := range references {
 		ref, _ := item.(map[string]any)
-		id := referenced(ref, o.ID.Namespace)
-		if owner, ok := s.nodes[id]; ok && isManagement(owner.object) {
+		id := referenced(ref, n.object.ID.Namespace)
+		if owner, ok := s.nodes[id]; ok && owner.kind.management != nil {
 			owners = append(owners, owner)
 		}
 	}
-	return append(owners, s.referrers()[o.ID]...)
-}
-
-func isManagement(o *manifest.Object) bool {
-	return isManagementKind(o.ID.GroupKind())
+	return append(owners, s.referrers()[n.object.ID]...)
 }

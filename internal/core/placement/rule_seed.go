@@ -21,13 +21,13 @@ const maxSeedCost = 500_000_000
 var seedRules = Rule{
 	Name: "seed-rule",
 	Doc:  "An object goes where the first rule of `Seed.spec.placement` says whose expression is true of it.",
-	match: func(s *placer, o *manifest.Object) (decision, error) {
+	match: func(s *placer, n *node) (decision, error) {
 		rules, err := s.compiledRules()
 		if err != nil {
 			return decision{}, err
 		}
 		for _, r := range rules {
-			d, err := r.decide(s, o)
+			d, err := r.decide(s, n.object)
 			if err != nil || d.matches() {
 				return d, err
 			}

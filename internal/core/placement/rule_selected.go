@@ -17,9 +17,15 @@ import (
 var selected = Rule{
 	Name: "selected",
 	Doc:  "Everything else goes to the clusters of the seed's role that it selects, workload clusters by default; without a selector to those it creates, else to all; with role Management to its management cluster.",
-	match: func(s *placer, o *manifest.Object) (decision, error) {
-		clusters, err := s.selectedClusters(o)
-		return decision{clusters: clusters, why: withoutTainted(s.selectionWhy(), s.leftOut())}, err
+	match: func(s *placer, n *node) (decision, error) {
+		if s.selection == nil {
+			clusters, err := s.selectedClusters(n.object)
+			if err != nil {
+				return decision{}, err
+			}
+			s.selection = &decision{clusters: clusters, why: withoutTainted(s.selectionWhy(), s.leftOut())}
+		}
+		return *s.selection, nil
 	},
 }
 
@@ -116,7 +122,7 @@ func (s *placer) selectedAmong(o *manifest.Object, clusters []string, what strin
 		return !selector.Matches(labels.Set(s.inventory.Clusters[name].Labels))
 	})
 	if len(matching) == 0 && len(s.among) > 0 {
-		s.among, s.open = nil, nil
+		s.among, s.open, s.selection = nil, nil, nil
 		return s.selectedClusters(o)
 	}
 	if left := s.leftOut(); len(matching) == 0 && len(left) > 0 {
