@@ -524,21 +524,18 @@ func (w *World) clusterOf(name string) int32 {
 	return index(i)
 }
 
-// addContent finds what each vertex has. On many clusters that is the same, and they come one after
-// the other.
+// addContent finds what each vertex has.
 func (w *World) addContent() {
 	g := w.graph
 	w.content, w.annotated = make([]*manifest.Object, len(g.vertices)), make([]bool, len(g.vertices))
+	seed := int32(-1)
+	var contentOn func(manifest.ID, string) *placement.Content
 	for i, v := range g.vertices {
-		content := w.seeds[v.seed].Contents.On(g.objects[v.object], g.clusters[v.cluster])
-		if content == nil {
-			continue
+		if v.seed != seed {
+			seed, contentOn = v.seed, w.seeds[v.seed].Contents.InOrder()
 		}
-		w.content[i] = content.Object
-		if i > 0 && w.content[i-1] == content.Object {
-			w.annotated[i] = w.annotated[i-1]
-		} else {
-			w.annotated[i] = content.Object.Map("metadata", "annotations") != nil
+		if content := contentOn(g.objects[v.object], g.clusters[v.cluster]); content != nil {
+			w.content[i], w.annotated[i] = content.Object, content.Annotated
 		}
 	}
 }

@@ -163,16 +163,16 @@ func (a *overriding) classify(inv *catalog.Inventory) map[string]*class {
 // those of the classes.
 func (a *overriding) apply(targets map[manifest.ID][]int, of map[string]*class) {
 	before := a.placed.Contents
-	after := Contents{variants: make(map[string]int, len(of)), objects: make(map[manifest.ID][]*Content, len(before.objects))}
+	after := Contents{variants: make(map[string]int, len(of)), objects: make([]objectContents, len(before.objects))}
 	for name, c := range of {
 		after.variants[name] = c.index
 	}
-	for id := range before.objects {
+	for at, o := range before.objects {
 		all := make([]*Content, len(a.classes))
 		for i, c := range a.classes {
-			all[i] = before.On(id, c.clusters[0])
+			all[i] = before.choose(o.id, o.all, c.clusters[0])
 		}
-		after.objects[id] = all
+		after.objects[at] = objectContents{o.id, all}
 	}
 	rows := map[row]*Overridden{}
 	there := map[manifest.ID][]bool{} // by class
@@ -188,7 +188,7 @@ func (a *overriding) apply(targets map[manifest.ID][]int, of map[string]*class) 
 			clusters[of[name].index] = append(clusters[of[name].index], name)
 		}
 		for i, names := range clusters {
-			all := after.objects[p.Object]
+			all := after.find(p.Object)
 			if len(names) == 0 || all[i] == nil {
 				continue
 			}
@@ -199,7 +199,7 @@ func (a *overriding) apply(targets map[manifest.ID][]int, of map[string]*class) 
 		}
 	}
 	for id, in := range there {
-		all := after.objects[id]
+		all := after.find(id)
 		for i := range all {
 			if !in[i] && all[i] != nil { // it has no content of its own where it does not go
 				all[i] = all[slices.Index(in, true)]
@@ -296,7 +296,7 @@ func (a *overriding) shared(object *manifest.Object, of *Content) *Content {
 	}
 	content := a.known[id][string(text)]
 	if content == nil {
-		content = &Content{Object: object, variants: of.variants}
+		content = newContent(object, of.variants...)
 		a.known[id][string(text)] = content
 	}
 	return content

@@ -30,8 +30,14 @@ type Placed struct {
 // Content is what an object has on the clusters that share it.
 type Content struct {
 	Object *manifest.Object
+	// Annotated reports whether the object has annotations. Most have none, and much is about them.
+	Annotated bool
 	// variants are those that have it, for people.
 	variants []string
+}
+
+func newContent(o *manifest.Object, variants ...string) *Content {
+	return &Content{Object: o, Annotated: o.Map("metadata", "annotations") != nil, variants: variants}
 }
 
 // Contents are the objects of a seed by cluster. Variants with equal content share it, so
@@ -41,11 +47,17 @@ type Contents struct {
 	// variants are those of workload clusters, or, where overrides were applied, of all that the seed
 	// goes to; nil where the seed has one for all.
 	variants map[string]int
-	// objects have a content by variant, nil where a variant lacks the object; and one where
-	// the seed has one variant.
-	objects map[manifest.ID][]*Content
+	// objects are in order.
+	objects []objectContents
 	// management is what objects have on management clusters, where variants differ.
 	management map[on]*Content
+}
+
+// objectContents are what an object has by variant, nil where a variant lacks it; one where the seed
+// has one variant.
+type objectContents struct {
+	id  manifest.ID
+	all []*Content
 }
 
 // on is an object on a cluster.
@@ -58,7 +70,7 @@ type on struct {
 func (c Contents) Of(id manifest.ID) []*Content {
 	var out []*Content
 	seen := map[*Content]bool{nil: true}
-	for _, content := range c.objects[id] {
+	for _, content := range c.find(id) {
 		if !seen[content] {
 			seen[content] = true
 			out = append(out, content)
@@ -70,7 +82,38 @@ func (c Contents) Of(id manifest.ID) []*Content {
 // On returns what an object has on a cluster, nil where it is not there. Where the cluster has no
 // variant, as one that the seed leaves, it is any content of the object.
 func (c Contents) On(id manifest.ID, cluster string) *Content {
-	all := c.objects[id]
+	return c.choose(id, c.find(id), cluster)
+}
+
+// InOrder returns On for who asks for objects in order, which is quicker.
+func (c Contents) InOrder() func(id manifest.ID, cluster string) *Content {
+	at := 0
+	return func(id manifest.ID, cluster string) *Content {
+		if at < len(c.objects) && c.objects[at].id != id {
+			at++
+		}
+		if at < len(c.objects) && c.objects[at].id == id {
+			return c.choose(id, c.objects[at].all, cluster)
+		}
+		at, _ = c.search(id)
+		return c.On(id, cluster)
+	}
+}
+
+func (c Contents) search(id manifest.ID) (int, bool) {
+	return slices.BinarySearchFunc(c.objects, id, func(o objectContents, id manifest.ID) int { return o.id.Compare(id) })
+}
+
+// find returns what an object has by variant; nil where no variant has it.
+func (c Contents) find(id manifest.ID) []*Content {
+	if at, found := c.search(id); found {
+		return c.objects[at].all
+	}
+	return nil
+}
+
+// choose returns what an object has on a cluster of all that it has.
+func (c Contents) choose(id manifest.ID, all []*Content, cluster string) *Content {
 	if len(all) == 0 {
 		return nil
 	}
@@ -85,17 +128,23 @@ func (c Contents) On(id manifest.ID, cluster string) *Content {
 
 // IDs returns the objects in order.
 func (c Contents) IDs() []manifest.ID {
-	return slices.SortedFunc(maps.Keys(c.objects), manifest.ID.Compare)
+	ids := make([]manifest.ID, len(c.objects))
+	for i, o := range c.objects {
+		ids[i] = o.id
+	}
+	return ids
 }
 
 // plainContents returns those of a seed with one variant.
-func plainContents(v *catalog.Variant) Contents {
-	c := Contents{objects: make(map[manifest.ID][]*Content, len(v.Objects))}
-	for i := range v.Objects {
-		o := &v.Objects[i]
-		c.objects[o.ID] = []*Content{{Object: o, variants: []string{v.Name}}}
+func (s *placer) plainContents(variant string) Contents {
+	variants := []string{variant}
+	objects, contents, all := make([]objectContents, len(s.all)), make([]Content, len(s.all)), make([]*Content, len(s.all))
+	for i, n := range s.all {
+		contents[i] = Content{Object: n.object, Annotated: n.annotations != nil, variants: variants}
+		all[i] = &contents[i]
+		objects[i] = objectContents{n.object.ID, all[i : i+1 : i+1]}
 	}
-	return c
+	return Contents{objects: objects}
 }
 
 // Place decides for every object of a seed. The inventory has the implied clusters. The error is
@@ -121,11 +170,12 @@ func Place(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
 
 func placeVariants(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
 	if len(seed.Variants) == 1 && seed.Variants[0].Default() {
-		placements, problems, warnings := placeVariant(seed, 0, inv, nil)
+		s := newPlacer(seed, seed.Variants[0].Objects, inv)
+		placements, problems, warnings := s.placeAll()
 		if len(problems) > 0 {
 			return Placed{}, inOrder(problems)
 		}
-		return Placed{Placements: placements, Contents: plainContents(&seed.Variants[0]), Warnings: warnings}, nil
+		return Placed{Placements: placements, Contents: s.plainContents(seed.Variants[0].Name), Warnings: warnings}, nil
 	}
 	m := &merge{seed: seed, inventory: inv, choice: newChoice(seed, inv), unchosen: map[string]bool{}, index: map[reason]int{}, placed: map[on][]int{}}
 	for i := range seed.Variants {
@@ -139,6 +189,11 @@ func placeVariants(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
 func placeVariant(seed *catalog.Seed, variant int, inv *catalog.Inventory, among []string) (placements []Placement, problems, warnings manifest.Problems) {
 	s := newPlacer(seed, seed.Variants[variant].Objects, inv)
 	s.among = among
+	return s.placeAll()
+}
+
+// placeAll decides for all objects.
+func (s *placer) placeAll() (placements []Placement, problems, warnings manifest.Problems) {
 	placements = make([]Placement, 0, len(s.all))
 	for _, n := range s.all {
 		p, err := s.place(n)
@@ -410,7 +465,7 @@ func (m *merge) checkChoice() {
 // contents finds the objects that variants share, by their canonical bytes. Each object is compared
 // with those of earlier variants, which are few.
 func (m *merge) contents() Contents {
-	c := Contents{variants: m.choice.of, objects: map[manifest.ID][]*Content{}, management: map[on]*Content{}}
+	objects := map[manifest.ID][]*Content{}
 	texts := map[*Content][]byte{}
 	for i, v := range m.seed.Variants {
 		if !m.choice.used[i] {
@@ -418,10 +473,10 @@ func (m *merge) contents() Contents {
 		}
 		for j := range v.Objects {
 			o := &v.Objects[j]
-			all := c.objects[o.ID]
+			all := objects[o.ID]
 			if all == nil {
 				all = make([]*Content, len(m.seed.Variants))
-				c.objects[o.ID] = all
+				objects[o.ID] = all
 			}
 			text, err := o.Bytes()
 			if err != nil {
@@ -434,9 +489,13 @@ func (m *merge) contents() Contents {
 				all[i].variants = append(all[i].variants, v.Name)
 				continue
 			}
-			all[i] = &Content{Object: o, variants: []string{v.Name}}
+			all[i] = newContent(o, v.Name)
 			texts[all[i]] = text
 		}
+	}
+	c := Contents{variants: m.choice.of, management: map[on]*Content{}}
+	for _, id := range slices.SortedFunc(maps.Keys(objects), manifest.ID.Compare) {
+		c.objects = append(c.objects, objectContents{id, objects[id]})
 	}
 	return c
 }
@@ -447,7 +506,7 @@ func (m *merge) checkManagement(c *Contents) {
 		if _, workload := m.choice.of[key.cluster]; workload {
 			continue
 		}
-		all := c.objects[key.object]
+		all := c.find(key.object)
 		firstContent := all[m.placed[key][0]]
 		if len(c.Of(key.object)) > 1 {
 			c.management[key] = firstContent
