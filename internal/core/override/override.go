@@ -162,6 +162,19 @@ func (o *Override) Unused() manifest.Problem {
 	return p
 }
 
+// MissingReference returns the warning that it makes an object name another one of the seed, which does
+// not go to some of the same clusters.
+func (o *Override) MissingReference(object, named manifest.ID, clusters []string) manifest.Problem {
+	on := clusters[0]
+	if n := len(clusters) - 1; n > 0 {
+		on += fmt.Sprintf(" and %d more", n)
+	}
+	p := o.problem("", fmt.Sprintf("it makes %s name %s, which does not go to %s: what is named follows objects as they were before overrides", object, named, on),
+		"Place "+named.String()+" there by an annotation or a rule in spec.placement; or keep the reference, and override the content of what it names.")
+	p.Reason = v1alpha1.ReasonOverrideReferenceMissing
+	return p.WithCluster(clusters[0])
+}
+
 // Selects reports whether it is for a cluster.
 func (o *Override) Selects(c catalog.Cluster) bool {
 	if len(o.clusters) == 0 && o.selector == nil {

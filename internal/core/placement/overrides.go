@@ -40,6 +40,8 @@ type overriding struct {
 	// each object by their bytes.
 	patched map[patchKey]*patched
 	known   map[manifest.ID]map[string]*Content
+	// named has the clusters on which an override makes an object name another one.
+	named map[naming][]string
 	// used reports which overrides changed something.
 	used     []bool
 	problems manifest.Problems
@@ -64,6 +66,18 @@ type patchKey struct {
 type patched struct {
 	content *Content
 	steps   []step
+	// named has the objects of the seed that it names only since an override changed it.
+	named map[manifest.ID]int
+}
+
+// naming is an object that names another one since an override changed it.
+type naming struct {
+	override      int
+	object, named manifest.ID
+}
+
+func (n naming) compare(other naming) int {
+	return cmp.Or(cmp.Compare(n.override, other.override), n.object.Compare(other.object), n.named.Compare(other.named))
 }
 
 // step is what one override changed.
@@ -84,7 +98,7 @@ func applyOverrides(seed *catalog.Seed, inv *catalog.Inventory, placed *Placed) 
 	if err != nil {
 		return err
 	}
-	a := &overriding{seed: seed, overrides: overrides, placed: placed, patched: map[patchKey]*patched{}, known: map[manifest.ID]map[string]*Content{}, used: make([]bool, len(overrides))}
+	a := &overriding{seed: seed, overrides: overrides, placed: placed, patched: map[patchKey]*patched{}, known: map[manifest.ID]map[string]*Content{}, named: map[naming][]string{}, used: make([]bool, len(overrides))}
 	targets := a.targets()
 	of := a.classify(inv)
 	a.apply(targets, of)
@@ -92,6 +106,7 @@ func applyOverrides(seed *catalog.Seed, inv *catalog.Inventory, placed *Placed) 
 		return inOrder(a.problems)
 	}
 	a.nameVariants()
+	a.warnOfMissing()
 	for i, o := range overrides {
 		_, uncertain := inv.MayDeclareMore()
 		if !a.used[i] && !uncertain {
@@ -196,6 +211,10 @@ func (a *overriding) apply(targets map[manifest.ID][]int, of map[string]*class) 
 			done := a.patch(before.On(p.Object, names[0]), a.classes[i].selected)
 			all[i] = done.content
 			a.note(rows, p.Object, a.classes[i], done.steps, names)
+			for id, by := range done.named {
+				key := naming{by, p.Object, id}
+				a.named[key] = append(a.named[key], names...)
+			}
 		}
 	}
 	for id, in := range there {
@@ -256,7 +275,7 @@ func (a *overriding) patch(content *Content, selected []int) *patched {
 	if known := a.patched[patchKey{content, string(key)}]; known != nil {
 		return known
 	}
-	done := &patched{content: content}
+	done := &patched{content: content, named: map[manifest.ID]int{}}
 	a.patched[patchKey{content, string(key)}] = done
 	object := content.Object
 	for _, i := range apply {
@@ -270,12 +289,47 @@ func (a *overriding) patch(content *Content, selected []int) *patched {
 		}
 		fields, more, hidden := change.Fields(*object, *after)
 		done.steps = append(done.steps, step{i, fields, more, hidden})
+		a.newlyNamed(done, i, object, after)
 		object = after
 	}
 	if object != content.Object {
 		done.content = a.shared(object, content)
 	}
 	return done
+}
+
+// newlyNamed notes what an object names after an override, and did not before.
+func (a *overriding) newlyNamed(done *patched, by int, before, after *manifest.Object) {
+	was, is := NamedBy(before), NamedBy(after)
+	maps.DeleteFunc(done.named, func(id manifest.ID, _ int) bool { return !slices.Contains(is, id) })
+	for _, id := range is {
+		if !slices.Contains(was, id) && len(a.placed.Contents.find(id)) > 0 {
+			done.named[id] = by
+		}
+	}
+}
+
+// warnOfMissing warns of what objects name only since overrides changed them, and that does not go to
+// their clusters: what is named follows objects as they were before.
+func (a *overriding) warnOfMissing() {
+	named, there := map[manifest.ID]bool{}, map[on]bool{}
+	for key := range a.named {
+		named[key.named] = true
+	}
+	for _, p := range a.placed.Placements {
+		if !named[p.Object] {
+			continue
+		}
+		for _, name := range p.Clusters {
+			there[on{p.Object, name}] = true
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(a.named), naming.compare) {
+		missing := slices.DeleteFunc(union(a.named[key]), func(name string) bool { return there[on{key.named, name}] })
+		if len(missing) > 0 {
+			a.placed.Warnings = append(a.placed.Warnings, a.overrides[key.override].MissingReference(key.object, key.named, missing))
+		}
+	}
 }
 
 // shared returns the content of an object that others have already, or a new one.

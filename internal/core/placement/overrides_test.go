@@ -10,6 +10,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 // valued is an override that gives ConfigMaps a value.
@@ -121,6 +122,69 @@ func shownOverrides(placed Placed) []string {
 		}
 	}
 	return lines
+}
+
+func TestAnOverrideMayNameWhatGoesElsewhere(t *testing.T) {
+	workload := func(configMap string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: default}\nspec: {template: {spec: {containers: [{name: web, image: web:1, envFrom: [{configMapRef: {name: " + configMap + "}}]}]}}}\n"
+	}
+	naming := func(name, clusters, configMap string) string {
+		return fmt.Sprintf("{name: %s, %starget: {kind: Deployment}, strategicMerge: {spec: {template: {spec: {containers: [{name: web, envFrom: [{configMapRef: {name: %s}}]}]}}}}}", name, clusters, configMap)
+	}
+	const us, onlyEU = "clusters: [edge-us], ", "furrow.dev/cluster: edge-eu"
+	cases := map[string]struct {
+		overrides []string
+		names     string
+		// annotations are those of the ConfigMap b.
+		annotations string
+		want        []string
+	}{
+		"on a cluster to which it does not go": {
+			overrides: []string{naming("a", us, "b")}, names: "a", annotations: onlyEU,
+			want: []string{`seeds/web/web.yaml:4: Seed "web", override "a": OverrideReferenceMissing field=spec.overrides[0] seed=web cluster=edge-us`},
+		},
+		"on several clusters to which it does not go": {
+			overrides: []string{naming("a", "", "b")}, names: "a", annotations: "furrow.dev/role: Management",
+			want: []string{`seeds/web/web.yaml:4: Seed "web", override "a": OverrideReferenceMissing field=spec.overrides[0] seed=web cluster=edge-eu`},
+		},
+		"the override that names it is in the warning": {
+			overrides: []string{naming("a", us, "a"), naming("c", us, "b")}, names: "c", annotations: onlyEU,
+			want: []string{`seeds/web/web.yaml:4: Seed "web", override "c": OverrideReferenceMissing field=spec.overrides[1] seed=web cluster=edge-us`},
+		},
+		"not where it goes there": {
+			overrides: []string{naming("a", us, "b")}, names: "a",
+		},
+		"not on another cluster": {
+			overrides: []string{naming("a", "clusters: [edge-eu], ", "b")}, names: "a", annotations: onlyEU,
+		},
+		"not where a later override names another one": {
+			overrides: []string{naming("a", us, "b"), naming("c", us, "a")}, names: "a", annotations: onlyEU,
+		},
+		"not where the seed lacks it": {
+			overrides: []string{naming("a", us, "other")}, names: "a",
+		},
+		"not where the object named it before": {
+			overrides: []string{"{name: a, target: {kind: Deployment}, strategicMerge: {spec: {replicas: 2}}}"}, names: "b", annotations: onlyEU,
+		},
+	}
+	texts := golden.Of(t)
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			seed := seedOf(t, spec("overrides: ["+strings.Join(c.overrides, ", ")+"]"), workload(c.names), settings("a", "0", ""), settings("b", "0", c.annotations))
+			placed, err := Place(&seed, inventoryOf(t, mgmt, edgeEU, edgeUS))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, w := range placed.Warnings {
+				got = append(got, golden.Fields(w))
+				texts.Add(sentence, w.Error())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 // TestManyClustersHaveAsManyContentsAsClasses has three overrides whose clusters overlap.
