@@ -7,7 +7,7 @@
 //
 //   - An override changes what an object is. Which object it is (API version, kind, namespace and
 //     name), and where it goes, is decided before; an override that would change that is refused,
-//     as is one that removes an object.
+//     as is one that removes an object (docs/decisions/0022).
 //   - What Apply returns is as sound as what is read from a file: it passes the same checks.
 //   - Documents that SOPS encrypted are never changed, and no Secret becomes readable.
 //   - No message has a value of a patch or an object.
