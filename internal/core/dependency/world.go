@@ -478,6 +478,14 @@ func isSame(a, b []string) bool {
 // addVertices collects the vertices in order, each with its content.
 func (w *World) addVertices() {
 	g := w.graph
+	most := 0
+	for _, seed := range w.seeds {
+		most += len(seed.Leaving) + len(seed.Held)
+		for _, p := range seed.Placements {
+			most += len(p.Clusters)
+		}
+	}
+	g.vertices = make([]packed, 0, most)
 	for i, seed := range w.seeds {
 		var last []string
 		var clusters []int32
@@ -508,6 +516,7 @@ func (w *World) addVertices() {
 		slices.SortFunc(g.vertices, packed.compare)
 	}
 	g.vertices = slices.Compact(g.vertices)
+	g.Edges, w.before = make([]Edge, 0, len(g.vertices)), make([]int32, 0, len(g.vertices)) // most wait for one or two others
 	w.last, w.awaited, w.connected = make([]int32, len(g.vertices)), make([]bool, len(g.vertices)), make([]bool, len(g.clusters))
 	w.held, w.leaving = make([]bool, len(g.vertices)), make([]bool, len(g.vertices))
 	for _, seed := range w.seeds {
