@@ -10,6 +10,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
 // Verb says what an action does.
@@ -72,10 +73,11 @@ type Action struct {
 	Revision string `json:"revision,omitempty"`
 }
 
-// actions lists the actions, by seed and repository, in the order in which they must be done. It is
-// called once all states are known. Of what base has it asks for no more than the texts of the
-// proposals that it opens need, so nothing where it opens none.
-func (d *decider) actions() []Action {
+// act lists the actions, by seed and repository, in the order in which they must be done. It is called
+// once all states are known. Of what base has it asks for no more than the texts of the proposals that
+// it opens need, so nothing where it opens none.
+func (d *decider) act() {
+	d.compared, d.rendered = map[[2]layout.Hash]bool{}, template.Total{}
 	var out []Action
 	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {
 		s := d.seeds[name]
@@ -92,7 +94,7 @@ func (d *decider) actions() []Action {
 		}
 	}
 	out = append(out, d.shutRest()...)
-	return append(out, d.dropAbandoned()...)
+	d.done = append(out, d.dropAbandoned()...)
 }
 
 // actionsIn lists the actions for a seed in one repository: its plan first, so no tier
@@ -129,11 +131,11 @@ func (d *decider) actionsOn(s *Seed, t *plan.Tier, status release.TierStatus) []
 	branch := layout.TierBranch(r.Base, status.Tier)
 	at := r.Refs[branch]
 	proposal, open := r.Proposals[branch]
-	act := Action{Repo: t.Repo, Seed: s.Name, Branch: branch, Old: at, Tiers: []layout.Member{{Tier: status.Tier, Digest: t.Digest()}}}
+	act := Action{Repo: t.Repo, Seed: s.Name, Branch: branch, Old: at}
 	var out []Action
 	do := func(verb Verb, why string) {
 		a := act
-		a.Verb, a.Why = verb, why
+		a.Verb, a.Why, a.Tiers = verb, why, []layout.Member{{Tier: status.Tier, Digest: t.Digest()}}
 		out = append(out, a)
 	}
 	if open && !proposal.Edited && (status.Group != "" || status.Moves && s.Plan.GroupBy != "") {

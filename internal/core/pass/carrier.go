@@ -55,8 +55,13 @@ func (d *decider) carriersIn(repo string) carriers {
 // carrier returns the proposal that counts for a tier. Of several it is one that is open, first
 // what a person has edited, and then what has the present entries. What was rejected with others,
 // and with other entries, does not count.
-func (d *decider) carrier(repo string, name layout.Tier, digest string) (carrier, bool) {
+func (d *decider) carrier(t *plan.Tier, name layout.Tier) (carrier, bool) {
 	var best carrier
+	all := d.carriersIn(t.Repo).tiers[name]
+	if len(all) == 0 {
+		return best, false
+	}
+	digest := t.Digest()
 	rank := func(c carrier) int {
 		rank := 0
 		for i, better := range []bool{c.digest == digest, c.Edited, !c.Rejected, c.branch != ""} {
@@ -66,7 +71,7 @@ func (d *decider) carrier(repo string, name layout.Tier, digest string) (carrier
 		}
 		return rank
 	}
-	for _, c := range d.carriersIn(repo).tiers[name] {
+	for _, c := range all {
 		if c.group != "" && c.Rejected && c.digest != digest {
 			continue
 		}

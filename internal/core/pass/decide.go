@@ -67,6 +67,8 @@ type Seed struct {
 	unreadable bool
 	// retryLater says, by repository, that a retry that a person asked for is not finished.
 	retryLater map[string]bool
+	// decided reports whether the states of its tiers are known.
+	decided bool
 }
 
 // Memo remembers what was computed last, by what it was computed from. The decision is the same
@@ -86,7 +88,7 @@ type Memo struct {
 	objects recent.Cache[layout.Hash, reconcilerObject]
 	// changes are what differs between contents, by their hashes.
 	changes change.Comparer
-	// unfinished has decided everything but the texts of proposals, for which it has questions.
+	// unfinished is the decision that has open questions.
 	unfinished *decider
 }
 
@@ -104,46 +106,38 @@ func Decide(f *Facts) (*Decision, []Question) { return new(Memo).Decide(f) }
 // while there are questions. It changes nothing in f.
 //
 // There are four steps: what became of the plans on their branches, which plan is in force for each
-// seed, the facts of those plans, and the states of their tiers. A step that asked something is
-// finished, so all its questions are asked at once, and then the call ends: the next step
-// would conclude from facts that are missing. The caller answers and calls again from the
-// beginning. That costs computing the same again, and in return no step has to be resumed; a step
-// asks at most a few times, however many seeds there are, so the rounds are few. Only what is asked
-// for the texts of proposals does not begin again: nothing that was decided depends on it.
+// seed and the facts of those plans, the states of their tiers, and the actions. A step that asked
+// something is finished, so all its questions are asked at once, and then the call ends: the next
+// step would conclude from facts that are missing. The caller answers and calls again, and that step
+// is done again. Steps that are complete are not, as answers only add facts; a Memo remembers them.
+// A step asks at most a few times, however many seeds there are, so the rounds are few.
 func (m *Memo) Decide(f *Facts) (*Decision, []Question) {
-	if d := m.unfinished; d != nil && d.facts == f && d.failures() == d.failed {
-		return d.finish()
+	d := m.unfinished
+	if m.unfinished = nil; d == nil || d.facts != f || d.failures() != d.failed {
+		d = newDecider(f, m)
+		if err := d.ownerUnknown(); err != nil {
+			return &Decision{Refusal: Fail(err, false), Previous: d.previous}, nil
+		}
+		d.readAbandoned()
+		d.steps = []func(){d.observePrevious, d.choosePlans, d.release, d.act}
 	}
-	d := newDecider(f, m)
-	if err := d.ownerUnknown(); err != nil {
-		return &Decision{Refusal: Fail(err, false), Previous: d.previous}, nil
-	}
-	m.unfinished = nil
-	d.readAbandoned()
-	for _, step := range []func(){d.observePrevious, d.choosePlans, d.observeInForce, d.release} {
-		if step(); d.incomplete() {
+	d.asker = newAsker(f)
+	for ; len(d.steps) > 0; d.steps = d.steps[1:] {
+		if d.steps[0](); d.incomplete() {
+			m.unfinished, d.failed = d, d.failures()
 			return nil, d.questions()
 		}
 	}
-	return d.finish()
+	return &Decision{Seeds: d.seeds, Actions: d.done, Previous: d.previous}, nil
 }
 
-// finish makes the actions, once all is decided.
-func (d *decider) finish() (*Decision, []Question) {
-	d.asker, d.compared, d.rendered = newAsker(d.facts), map[[2]layout.Hash]bool{}, template.Total{}
-	actions := d.actions()
-	if d.incomplete() {
-		d.memo.unfinished, d.failed = d, d.failures()
-		return nil, d.questions()
-	}
-	d.memo.unfinished = nil
-	return &Decision{Seeds: d.seeds, Actions: actions, Previous: d.previous}, nil
-}
-
-// failures counts the repositories that cannot be used: where another one fails while questions are
-// answered, everything is decided anew.
+// failures counts what cannot be asked: where more fails while questions are answered, everything is
+// decided anew.
 func (d *decider) failures() int {
 	n := 0
+	if d.facts.Health.Failure != nil {
+		n++
+	}
 	for _, r := range d.facts.Repos {
 		if r.Failure != nil {
 			n++
@@ -152,8 +146,7 @@ func (d *decider) failures() int {
 	return n
 }
 
-// decider is one call of Decide. Its maps are computed when first needed, and valid for this call
-// only.
+// decider decides about the facts of one pass. Its maps are computed when first needed.
 type decider struct {
 	*asker
 	memo     *Memo
@@ -163,10 +156,18 @@ type decider struct {
 	seeds     map[string]*Seed
 	// reviews has what the proposals of a plan have in common.
 	reviews map[*plan.Plan]*review.Seed
+	// fleet has the tiers of all plans in force, because gates reach from plan to plan, and needed those
+	// that other seeds need.
+	fleet  release.Fleet
+	needed map[layout.Tier][]layout.Tier
 	// known has the objects of plans by the hash of their content.
 	known map[*Seed]map[layout.Hash]manifest.ID
-	// failed is how many repositories could not be used when it had questions.
+	// steps are those that are not complete yet, and failed is what failures counted when the first of
+	// them had questions.
+	steps  []func()
 	failed int
+	// done are the actions, once they are decided.
+	done []Action
 	// compared are the pairs of contents that are compared.
 	compared map[[2]layout.Hash]bool
 	// carried are the proposals of repositories, by what they have.
@@ -184,9 +185,7 @@ func newDecider(f *Facts, m *Memo) *decider {
 func (d *decider) catalog() *catalog.Catalog { return d.facts.ControlPlane.Catalog }
 
 // incomplete reports whether something was asked for.
-func (d *decider) incomplete() bool {
-	return len(d.open)+len(d.reconcilers)+len(d.creators)+len(d.roots)+len(d.zones) > 0
-}
+func (d *decider) incomplete() bool { return d.asked > 0 }
 
 // repo returns a GitOps repository that can be used; nil where it cannot.
 func (d *decider) repo(name string) *Repo {
@@ -203,8 +202,10 @@ func (d *decider) observePrevious() {
 		if p.Err != nil || p.Plan == nil || p.Foreign {
 			continue
 		}
-		p.tiers, p.Err = d.tierFacts(p.Plan, p)
-		p.released = p.Err == nil && p.tiers != nil && release.AllReleased(p.Plan, p.tiers)
+		if p.tiers == nil {
+			p.tiers, p.Err = d.tierFacts(p.Plan, p)
+			p.released = p.Err == nil && p.tiers != nil && release.AllReleased(p.Plan, p.tiers)
+		}
 		if p.tiers != nil {
 			p.passed = d.passedMoves(p)
 		}
@@ -212,8 +213,8 @@ func (d *decider) observePrevious() {
 	}
 }
 
-// choosePlans chooses the plan in force of every seed, and holds removals that a person has to
-// confirm.
+// choosePlans chooses the plan in force of every seed, holds removals that a person has to confirm, and
+// gathers the facts of the plans.
 func (d *decider) choosePlans() {
 	outcomes := d.compute()
 	for _, name := range d.seedNames() {
@@ -221,6 +222,9 @@ func (d *decider) choosePlans() {
 	}
 	d.holdRemovals(outcomes)
 	d.guardRemovals()
+	if !d.incomplete() {
+		d.observeInForce()
+	}
 }
 
 // seedNames returns all seeds there are: in the control plane or on a plan branch.
@@ -332,7 +336,7 @@ func removalOnHold(seed, cluster, message string) error {
 // choose picks the plan that is in force for a seed: the computed one or, if the seed is not in the
 // control plane, that of its removal. With an error, it is the plan that is there.
 func (d *decider) choose(name string, outcome *plan.Outcome) *Seed {
-	s := &Seed{Name: name, previous: d.previous[name], Failures: map[layout.Tier]*Failure{}, retryLater: map[string]bool{}}
+	s := &Seed{Name: name, previous: d.previous[name]}
 	if seed, ok := d.catalog().Seed(name); ok {
 		s.suspended = seed.Spec.Suspend
 	}
@@ -426,7 +430,7 @@ func (d *decider) observeInForce() {
 		s.fail(d.orphan(s))
 		s.fail(d.observeRollout(s))
 		if s.previous != nil && s.previous.tiers != nil && s.Plan == s.previous.Plan {
-			s.Tiers = maps.Clone(s.previous.tiers)
+			s.Tiers = s.previous.tiers
 			continue
 		}
 		tiers, err := d.tierFacts(s.Plan, s.previous)
@@ -437,34 +441,39 @@ func (d *decider) observeInForce() {
 		}
 		s.Tiers = tiers
 	}
-}
-
-// release derives the states of all tiers of all plans in force. Gates reach from plan to plan, so
-// all plans are in the fleet before the first is decided. What a state needs besides (roots, closed
-// proposals) is added where the facts have it, and the states are derived again, until nothing is
-// added; what they do not have becomes a question.
-func (d *decider) release() {
-	fleet := release.Fleet{}
+	d.fleet = release.Fleet{}
 	for _, s := range d.seeds {
 		if s.Plan != nil {
-			fleet.Add(s.Plan, s.Tiers)
+			d.fleet.Add(s.Plan, s.Tiers)
 		}
 	}
-	needed := fleet.Needed()
+	d.needed = d.fleet.Needed()
+}
+
+// release derives the states of all tiers of all plans in force. What a state needs besides (roots,
+// closed proposals) is added where the facts have it, and the states are derived again, until nothing
+// is added; what they do not have becomes a question.
+func (d *decider) release() {
 	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {
 		s := d.seeds[name]
-		if s.Plan == nil {
+		if s.Plan == nil || s.decided {
 			continue
 		}
+		asked := d.asked
+		s.Failures, s.retryLater = map[layout.Tier]*Failure{}, map[string]bool{}
 		facts := release.Facts{
 			Tiers: s.Tiers, GroupBy: s.Plan.GroupBy, Groups: d.groupsOf(s.Plan), Suspended: s.suspended, KeepAll: s.Failure != nil, Guarded: s.Unconfirmed != nil, Confirmed: d.confirmedLeaving(s),
-			Fleet: fleet, Needed: needed, Now: d.facts.Now, Zones: d.facts.Zones, Record: s.record,
+			Fleet: d.fleet, Needed: d.needed, Now: d.facts.Now, Zones: d.facts.Zones, Record: s.record,
 		}
 		s.Result = release.Next(s.Plan, facts)
 		for d.addRoots(s) || d.addClosed(s) || d.addChecks(s) {
 			s.Result = release.Next(s.Plan, facts)
 		}
 		d.noteRetryLater(s)
+		s.decided = d.asked == asked
+	}
+	if d.incomplete() {
+		return
 	}
 	results := map[string]*release.Result{}
 	for name, s := range d.seeds {

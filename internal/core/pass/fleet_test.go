@@ -282,7 +282,10 @@ func (f *fleet) decide() *pass.Decision {
 	d, rounds := f.ask(facts, nil)
 	f.rounds = rounds
 	before := mustWrite(f.t, facts)
-	pass.Decide(facts)
+	again, _ := pass.Decide(facts)
+	if diff := gocmp.Diff(mustWrite(f.t, again), mustWrite(f.t, d)); diff != "" {
+		f.t.Fatalf("another decision than without questions (-want +got):\n%s", diff)
+	}
 	if diff := gocmp.Diff(before, mustWrite(f.t, facts)); diff != "" {
 		f.t.Fatalf("deciding has changed the facts (-before +after):\n%s", diff)
 	}
@@ -298,8 +301,9 @@ const maxRounds = 12
 func (f *fleet) ask(facts *pass.Facts, r *rand.Rand) (*pass.Decision, [][]pass.Question) {
 	f.t.Helper()
 	asked := map[string]bool{}
+	var memo pass.Memo
 	for rounds := [][]pass.Question{}; ; {
-		d, questions := pass.Decide(facts)
+		d, questions := memo.Decide(facts)
 		if len(questions) == 0 {
 			return d, rounds
 		}

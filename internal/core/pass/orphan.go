@@ -99,7 +99,7 @@ func (d *decider) orphansFirst(seed string, t *plan.Tier) bool {
 		base = gripOf(d.reconcilerObject(t.Repo, file, blob).spec)
 	}
 	name := layout.Tier{Seed: seed, Cluster: t.Cluster, Ordinal: t.Ordinal}
-	proposal, open := d.carrier(t.Repo, name, t.Digest())
+	proposal, open := d.carrier(t, name)
 	return release.OrphansFirst(base, d.gripOn(t), open && proposal.digest == t.Digest())
 }
 

@@ -103,6 +103,8 @@ type subject struct {
 type asker struct {
 	facts   *Facts
 	missing bool
+	// asked counts how often something was missing.
+	asked int
 
 	open        map[subject]map[string]bool
 	reconcilers map[health.ReconcilerKey]bool
@@ -118,9 +120,15 @@ func newAsker(f *Facts) *asker {
 	}
 }
 
-// ask notes that paths of a subject are not known, and that the decision under way lacks something.
-func (a *asker) ask(s subject, paths ...string) {
+// miss notes that the decision under way lacks something.
+func (a *asker) miss() {
 	a.missing = true
+	a.asked++
+}
+
+// ask notes that paths of a subject are not known.
+func (a *asker) ask(s subject, paths ...string) {
+	a.miss()
 	if a.open[s] == nil {
 		a.open[s] = map[string]bool{}
 	}
@@ -280,7 +288,8 @@ func (a *asker) unasked() bool { return a.facts.Health.None || a.facts.Health.Fa
 func (a *asker) reconciler(key health.ReconcilerKey) health.Reconciler {
 	known, ok := a.facts.Health.Reconcilers[key]
 	if !ok && !a.unasked() {
-		a.missing, a.reconcilers[key] = true, true
+		a.miss()
+		a.reconcilers[key] = true
 	}
 	return known
 }
@@ -289,7 +298,8 @@ func (a *asker) reconciler(key health.ReconcilerKey) health.Reconciler {
 func (a *asker) creator(key health.CreatorKey) health.Creator {
 	known, ok := a.facts.Health.Creators[key]
 	if !ok && !a.unasked() {
-		a.missing, a.creators[key] = true, true
+		a.miss()
+		a.creators[key] = true
 	}
 	return known
 }
@@ -298,7 +308,8 @@ func (a *asker) creator(key health.CreatorKey) health.Creator {
 func (a *asker) root(key health.RootKey) health.Root {
 	known, ok := a.facts.Health.Roots[key]
 	if !ok && !a.facts.Health.None {
-		a.missing, a.roots[key] = true, true
+		a.miss()
+		a.roots[key] = true
 	}
 	return known
 }
@@ -315,6 +326,7 @@ func (a *asker) checks(repo, branch string, head layout.Hash) *release.Checks {
 // zone asks for a time zone, unless it is known.
 func (a *asker) zone(name string) {
 	if _, ok := a.facts.Zones[name]; !ok {
-		a.missing, a.zones[name] = true, true
+		a.miss()
+		a.zones[name] = true
 	}
 }

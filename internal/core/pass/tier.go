@@ -88,7 +88,7 @@ func (d *tierDecider) gather() (release.TierFacts, error) {
 			f.BaseDetail += ": " + listed(f.Foreign)
 		}
 	}
-	if c, ok := d.carrier(d.tier.Repo, d.name, d.tier.Digest()); ok {
+	if c, ok := d.carrier(d.tier, d.name); ok {
 		f.Proposal = &release.Proposal{
 			Group: c.group, Digest: c.digest, Edited: c.Edited, Unknown: !d.repo.Amends, Rejected: c.Rejected, Reason: c.Reason,
 			Stale: c.Stale, Behind: d.isBehind(c.Proposal), Outside: d.outside(c.Proposal),
@@ -161,7 +161,7 @@ const maxAmendedPlans = 5
 // What is left without an explanation stays foreign, and holds the tier.
 func (d *tierDecider) explainForeign(f *release.TierFacts) error {
 	t := d.tier
-	proposal, open := d.carrier(t.Repo, d.name, t.Digest())
+	proposal, open := d.carrier(t, d.name)
 	replacing := open && !proposal.Rejected && proposal.digest == t.Digest()
 	if d.retries(t.Repo, d.previous, d.plan.Seed) || replacing && !proposal.Stale {
 		f.Base = release.BaseEarlier
@@ -362,6 +362,9 @@ func (d *tierDecider) judge() health.Verdict {
 	var creators []health.Creator
 	for _, key := range d.creatorKeys(d.tier) {
 		creators = append(creators, d.creator(key))
+	}
+	if d.missing {
+		return health.Verdict{}
 	}
 	v := health.Judge(observed, creators, want)
 	if v.AwaitsRoot {

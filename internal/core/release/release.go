@@ -361,7 +361,7 @@ func removalState(f TierFacts) State {
 
 // decision is one tier being decided: what was found of it (have), and what it waits for (gates).
 type decision struct {
-	facts Facts
+	facts *Facts
 	tier  *plan.Tier
 	name  layout.Tier
 	have  TierFacts
@@ -379,7 +379,7 @@ func Next(p *plan.Plan, facts Facts) Result {
 	tiers := make([]*decision, len(p.Tiers))
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
-		d := &decision{facts: facts, tier: t, name: p.Name(t), gates: g}
+		d := &decision{facts: &facts, tier: t, name: p.Name(t), gates: g}
 		d.have = facts.Tiers[d.name]
 		d.open = d.have.Proposal != nil && !d.have.Proposal.Rejected
 		tiers[i] = d
