@@ -316,8 +316,8 @@ func (c *planCommand) write(o *plan.Outcome) error {
 	if err != nil {
 		return err
 	}
-	for _, repo := range plan.Flat(o.Files) {
-		for at, f := range repo {
+	for _, repo := range o.Files {
+		for at, f := range repo.Flat() {
 			files[at] = f.Data
 		}
 	}

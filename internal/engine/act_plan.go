@@ -55,12 +55,13 @@ func (s *slice) commitPlan(a *pass.Action) error {
 // writePlan writes the plan's tree: its own files, and those that land. Files without data are in
 // the repository already, and are taken over by their hashes. The commit in between is never
 // pushed; it only carries a tree to graft onto.
-func (r *repoState) writePlan(pl *plan.Plan, files map[string]plan.File, who git.Person) (git.Hash, error) {
+func (r *repoState) writePlan(pl *plan.Plan, files plan.Files, who git.Person) (git.Hash, error) {
 	content, err := pl.Encode()
 	if err != nil {
 		return git.Hash{}, err
 	}
 	var taken []git.Edit
+	files = files.Flat()
 	for _, at := range slices.Sorted(maps.Keys(files)) {
 		f := files[at]
 		if f.Data != nil {

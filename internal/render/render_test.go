@@ -117,8 +117,8 @@ func outcomeOf(t *testing.T, tree fstest.MapFS) string {
 }
 
 func contentOf(o *plan.Outcome, c plan.ContentOn) string {
-	for _, files := range plan.Flat(o.Files) {
-		for _, f := range files {
+	for _, files := range o.Files {
+		for _, f := range files.Flat() {
 			if f.Hash == c.Hash {
 				return string(f.Data)
 			}

@@ -53,8 +53,8 @@ type Action struct {
 	Why string `json:"why,omitempty"`
 
 	// Plan and Files are those of PushPlan.
-	Plan  *plan.Plan           `json:"plan,omitempty"`
-	Files map[string]plan.File `json:"files,omitempty"`
+	Plan  *plan.Plan `json:"plan,omitempty"`
+	Files plan.Files `json:"files,omitempty"`
 
 	// Rollout is that of RecordRollout.
 	Rollout *release.Record `json:"rollout,omitempty"`

@@ -101,7 +101,7 @@ func (d *decider) mayCompare(pair [2]layout.Hash) bool {
 
 // File returns a file of a plan that is not on its branch yet; nil where the repository has it.
 func (s *Seed) File(repo, path string, hash layout.Hash) []byte {
-	if f := s.files[repo][path]; f.Hash == hash {
+	if f := s.files[repo].Find(path); f.Hash == hash {
 		return f.Data
 	}
 	return nil

@@ -54,7 +54,7 @@ type Seed struct {
 	// tiers of an abandoned cluster may have before they go beside those in force.
 	written *plan.Plan
 	// files are those of a plan that not every repository has yet, by repository and path.
-	files map[string]map[string]plan.File
+	files map[string]plan.Files
 	// gone reports whether the seed is no longer in the control plane.
 	gone      bool
 	suspended bool
@@ -347,7 +347,7 @@ func (d *decider) choose(name string, outcome *plan.Outcome) *Seed {
 	case s.previous != nil && s.previous.Err != nil:
 		s.fail(s.previous.Err)
 	case outcome != nil:
-		s.Plan, s.files, s.Broken = outcome.Plan, plan.Flat(outcome.Files), outcome.Broken
+		s.Plan, s.files, s.Broken = outcome.Plan, outcome.Files, outcome.Broken
 		s.fail(outcome.Err)
 	case s.previous != nil && s.previous.Plan != nil:
 		d.chooseRemoval(s)
@@ -387,9 +387,9 @@ func (d *decider) chooseRemoval(s *Seed) {
 		if !last.Removal {
 			s.Plan = plan.Remove(last, d.facts.ControlPlane.Revision)
 		}
-		s.files = map[string]map[string]plan.File{}
+		s.files = map[string]plan.Files{}
 		for _, repo := range last.Repos() {
-			s.files[repo] = map[string]plan.File{}
+			s.files[repo] = plan.Files{}
 		}
 	}
 }

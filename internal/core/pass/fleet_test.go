@@ -629,7 +629,7 @@ func (f *fleet) pushPlan(r *repository, a pass.Action) {
 	f.t.Helper()
 	var taken []plan.Entry
 	files := map[string]layout.Hash{}
-	for at, file := range a.Files {
+	for at, file := range a.Files.Flat() {
 		switch {
 		case file.Data != nil:
 			files[at] = r.blob(file.Data)
@@ -764,7 +764,7 @@ func (f *fleet) ofOthers(repo, seed string) {
 		"repos/" + repo + ".yaml": f.tree["repos/"+repo+".yaml"], "clusters/west.yaml": {Data: []byte(document("Cluster", "west", "gitOpsRepo: "+repo))},
 		"seeds/" + seed + ".yaml": {Data: []byte(configMap("theirs", 1))},
 	}), Owner: "other/test"})[seed]
-	f.pushPlan(f.repos[repo], pass.Action{Repo: repo, Seed: seed, Branch: layout.PlanBranch("main", seed), Plan: other.Plan, Files: plan.Flat(other.Files)[repo]})
+	f.pushPlan(f.repos[repo], pass.Action{Repo: repo, Seed: seed, Branch: layout.PlanBranch("main", seed), Plan: other.Plan, Files: other.Files[repo]})
 }
 
 // mark puts a marker at the plan of a seed, or at another commit where at is not empty.

@@ -66,7 +66,7 @@ func (d *decider) orphan(s *Seed) error {
 		return nil // with a failure nothing leaves
 	}
 	written, now := slices.Clone(s.Plan.Tiers), slices.Clone(s.Plan.Tiers)
-	files := map[string]map[string]plan.File{}
+	files := map[string]plan.Files{}
 	for i := range written {
 		t := &written[i]
 		first := d.orphansFirst(s.Name, t)
@@ -132,7 +132,7 @@ func (d *decider) gripOn(t *plan.Tier) release.Grip {
 // files as they were, but for the reconciler object, which lets go of what it applied
 // (spec.deletionPolicy). They cannot be made anew, because what the tier was made of is not in the
 // control plane any more. A plan that is lost is an error with what a person can do instead.
-func (d *decider) addOrphan(p *Previous, t *plan.Tier, files map[string]map[string]plan.File) error {
+func (d *decider) addOrphan(p *Previous, t *plan.Tier, files map[string]plan.Files) error {
 	d.missing = false
 	last := d.lastPlanned(p, t)
 	if d.missing {
@@ -154,7 +154,7 @@ func (d *decider) addOrphan(p *Previous, t *plan.Tier, files map[string]map[stri
 	}
 	t.Orphan = &plan.Orphan{Rendered: orphaned.Digest}
 	if files[t.Repo] == nil {
-		files[t.Repo] = map[string]plan.File{}
+		files[t.Repo] = plan.Files{}
 	}
 	for _, e := range t.Entries {
 		e.Hash = last[e.Path]
@@ -180,8 +180,8 @@ func (d *decider) lastPlanned(p *Previous, t *plan.Tier) map[string]layout.Hash 
 }
 
 // write makes the plan with these tiers the one that goes to the plan branches.
-func (s *Seed) write(tiers []plan.Tier, more map[string]map[string]plan.File) {
-	files := map[string]map[string]plan.File{}
+func (s *Seed) write(tiers []plan.Tier, more map[string]plan.Files) {
+	files := map[string]plan.Files{}
 	of := s.files
 	if of == nil {
 		of = s.Plan.Files()
@@ -191,7 +191,7 @@ func (s *Seed) write(tiers []plan.Tier, more map[string]map[string]plan.File) {
 	}
 	for repo, own := range more {
 		if files[repo] == nil {
-			files[repo] = map[string]plan.File{}
+			files[repo] = plan.Files{}
 		}
 		maps.Copy(files[repo], own)
 	}

@@ -23,7 +23,7 @@ type assembly struct {
 	*computation
 	*seedState
 	plan  *Plan
-	files map[string]map[string]File
+	files map[string]Files
 	// ids are those of contents, by what they hold.
 	ids map[string]string
 	// tierFiles are what tiers hold, by the contents that they are made of. Most clusters of a fleet
@@ -73,7 +73,7 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	if len(s.needs) > 0 {
 		return &Outcome{Plan: s.previous.Plan, Broken: s.broken, Needs: s.needs}, nil
 	}
-	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, ids: map[string]string{}, tierFiles: map[string]*tierFiles{}, numbers: map[*placement.Content]uint32{}}
+	a := &assembly{computation: c, seedState: s, files: map[string]Files{}, ids: map[string]string{}, tierFiles: map[string]*tierFiles{}, numbers: map[*placement.Content]uint32{}}
 	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Version: Current, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Path, Generation: 1, Variants: s.variants, Overrides: s.overrides, Plugins: s.seed.Plugins}
 	if s.previous != nil && s.previous.Plan != nil {
 		a.plan.Generation = s.previous.Plan.Generation + 1
@@ -165,7 +165,7 @@ func (a *assembly) tierVertices() []tierVertices {
 // known, so nothing of it can be rendered anew.
 func (a *assembly) keepTier(tv tierVertices) error {
 	t, objects := *tv.was, tv.of.Objects(tv.was)
-	files := map[string]File{}
+	files := Files{}
 	for _, o := range objects {
 		files[o.File] = File{Hash: o.Hash}
 	}
@@ -312,7 +312,7 @@ func (a *assembly) checkNotMoved(tv tierVertices, t Tier) error {
 type tierFiles struct {
 	objects []Object
 	// files are those of objects by name, and hash is the Git tree id of them.
-	files map[string]File
+	files Files
 	hash  layout.Hash
 	// named are the objects with the name of a cluster: they may create it.
 	named []manifest.ID
@@ -373,7 +373,7 @@ func (a *assembly) newTierFiles(tv tierVertices) (*tierFiles, error) {
 	}
 	names := fileNames(ids)
 	hashes := map[string]layout.Hash{}
-	out := &tierFiles{objects: make([]Object, 0, len(ids)), files: map[string]File{}}
+	out := &tierFiles{objects: make([]Object, 0, len(ids)), files: Files{}}
 	for n, i := range tv.vertices {
 		o := Object{ID: ids[n], File: names[ids[n]]}
 		file, err := a.file(a.vertex(tv, i), &o)
@@ -425,7 +425,7 @@ func (s *seedState) fileOf(content *placement.Content) (File, error) {
 // cluster was renamed and kept its root path.
 func (a *assembly) put(repo, at string, f File) error {
 	if a.files[repo] == nil {
-		a.files[repo] = map[string]File{}
+		a.files[repo] = Files{}
 	}
 	if had, taken := a.files[repo][at]; taken && had.Hash != f.Hash {
 		p := manifest.OfSeed(v1alpha1.ReasonPathConflict, a.seed.Name, fmt.Sprintf("two clusters claim %s in %s", at, repo), "Give each cluster a spec.path of its own; a cluster that is renamed gets a new one.")

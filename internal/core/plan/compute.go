@@ -36,8 +36,8 @@ type Outcome struct {
 	// Plan is nil when there is an error and no earlier plan.
 	Plan *Plan
 	// Files of the plan's tree that land, by repository and path, those of a tier below its
-	// directory (see Flat); nil when every repository has the plan already.
-	Files map[string]map[string]File
+	// directory; nil when every repository has the plan already.
+	Files map[string]Files
 	// Kept reports whether the earlier plan stays in force.
 	Kept bool
 	// Err says why the seed could not be planned anew; the earlier plan then stays.

@@ -40,12 +40,12 @@ func (p *Plan) WithTiers(tiers []Tier) *Plan {
 
 // Files returns the files of the plan's tree, by repository and path, with their hashes and without
 // their content. Tiers that are gone have none.
-func (p *Plan) Files() map[string]map[string]File {
-	files := map[string]map[string]File{}
+func (p *Plan) Files() map[string]Files {
+	files := map[string]Files{}
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
 		if files[t.Repo] == nil {
-			files[t.Repo] = map[string]File{}
+			files[t.Repo] = Files{}
 		}
 		if t.Gone() {
 			continue

@@ -79,10 +79,11 @@ func TestTheFilesOfAPlanAreThoseThatLand(t *testing.T) {
 			t.Errorf("a removal has the files %v", files)
 		}
 	}
-	want := plan.Flat(compute(t, fleetOf(1, 2))["web"].Files)
-	for _, files := range want {
-		for at, f := range files {
-			files[at] = plan.File{Hash: f.Hash}
+	want := compute(t, fleetOf(1, 2))["web"].Files
+	for repo, files := range want {
+		want[repo] = files.Flat()
+		for at, f := range want[repo] {
+			want[repo][at] = plan.File{Hash: f.Hash}
 		}
 	}
 	if diff := cmp.Diff(want, last.Files()); diff != "" {

@@ -27,6 +27,7 @@ package plan
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"path"
 	"slices"
@@ -286,6 +287,9 @@ func (w Warning) Problem() manifest.Problem {
 	return manifest.Problem{Reason: w.Reason, Source: manifest.ParseSource(w.From), Object: w.Object, Message: w.Message}
 }
 
+// Files are files of a plan's tree by path, or directories with files of their own.
+type Files map[string]File
+
 // File is one file of a plan's tree, or a directory.
 type File struct {
 	// Data is nil for a file that is taken unchanged from the plan or base.
@@ -294,28 +298,34 @@ type File struct {
 	// Dir reports whether it is a directory, taken over whole unless it has Files.
 	Dir bool
 	// Files are those of a directory by name; equal tiers share them.
-	Files map[string]File `json:",omitempty"`
+	Files Files `json:",omitempty"`
 }
 
-// Flat returns files with each file of a directory by its own path; nil of nil.
-func Flat(files map[string]map[string]File) map[string]map[string]File {
-	if files == nil {
-		return nil
+// Find returns the file at a path, which may be below a directory; zero where there is none.
+func (f Files) Find(at string) File {
+	if one, ok := f[at]; ok {
+		return one
 	}
-	out := make(map[string]map[string]File, len(files))
-	for repo, below := range files {
-		out[repo] = make(map[string]File, len(below))
-		for at, f := range below {
-			if f.Files == nil {
-				out[repo][at] = f
-			}
-			for name, one := range f.Files {
-				out[repo][path.Join(at, name)] = one
-			}
+	dir, name := path.Split(at)
+	return f[path.Clean(dir)].Files[name]
+}
+
+// Flat returns the files with each file of a directory by its own path.
+func (f Files) Flat() Files {
+	out := make(Files, len(f))
+	for at, one := range f {
+		if one.Files == nil {
+			out[at] = one
+		}
+		for name, below := range one.Files {
+			out[path.Join(at, name)] = below
 		}
 	}
 	return out
 }
+
+// MarshalJSON writes them flat.
+func (f Files) MarshalJSON() ([]byte, error) { return json.Marshal(map[string]File(f.Flat())) }
 
 // Name names the tier of this plan.
 func (p *Plan) Name(t *Tier) layout.Tier {

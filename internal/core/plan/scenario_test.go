@@ -126,8 +126,8 @@ func show(t *testing.T, into map[string]string, prefix string, o *plan.Outcome) 
 	for name, data := range own {
 		into[prefix+name] = string(data)
 	}
-	for repo, files := range plan.Flat(o.Files) {
-		for p, f := range files {
+	for repo, files := range o.Files {
+		for p, f := range files.Flat() {
 			into[prefix+repo+"/"+p] = string(f.Data)
 		}
 	}
@@ -237,7 +237,7 @@ func (s *story) step(t *testing.T, change fstest.MapFS, set settings) map[string
 	checkMemo(t, in)
 	for name, last := range s.plans {
 		if _, there := in.Catalog.Seed(name); !there {
-			outcomes[name] = &plan.Outcome{Plan: plan.Remove(last, revision), Files: map[string]map[string]plan.File{}}
+			outcomes[name] = &plan.Outcome{Plan: plan.Remove(last, revision), Files: map[string]plan.Files{}}
 		}
 	}
 	for name, o := range outcomes {
@@ -322,8 +322,8 @@ func (s *story) keep(t *testing.T, name string, o *plan.Outcome) {
 		return
 	}
 	tree := files{}
-	for repo, below := range plan.Flat(o.Files) {
-		for p, f := range below {
+	for repo, below := range o.Files {
+		for p, f := range below.Flat() {
 			if f.Data != nil {
 				s.blobs[f.Hash] = string(f.Data)
 				if f.Hash != githash.Blob(f.Data) {

@@ -93,8 +93,8 @@ func TestAVariantOfAnotherNameIsTheSamePlan(t *testing.T) {
 // contentsIn counts the objects' contents that an outcome keeps in memory, and their bytes.
 func contentsIn(o *plan.Outcome) (count, size int) {
 	seen := map[*byte]bool{}
-	for _, files := range plan.Flat(o.Files) {
-		for at, f := range files {
+	for _, files := range o.Files {
+		for at, f := range files.Flat() {
 			if strings.HasPrefix(at, "planted/") && !seen[&f.Data[0]] {
 				seen[&f.Data[0]] = true
 				count, size = count+1, size+len(f.Data)
