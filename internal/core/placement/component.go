@@ -103,6 +103,7 @@ func (s *placer) findOperators() *operators {
 		f := &operators{placer: s, vertices: map[manifest.ID]*vertex{}, crds: map[string][]*definition{}, in: map[string][]*component{}}
 		s.operators = f
 		f.define()
+		f.findNamers() // and with that accounts
 		for _, n := range s.all {
 			f.link(n)
 		}

@@ -59,8 +59,9 @@ func (f *operators) link(n *node) {
 	case clusterBindingKind, bindingKind:
 		f.linkBinding(o)
 	default:
-		if account, field := accountOf(o); account.Name != "" { // need not be in the seed
-			f.join(o.ID, account, field, "names")
+		if n.account != "" { // need not be in the seed
+			account := manifest.ID{Kind: "ServiceAccount", Namespace: o.ID.Namespace, Name: n.account}
+			f.join(o.ID, account, strings.Join(append(slices.Clone(n.kind.podPath), "spec", "serviceAccountName"), "."), "names")
 		}
 	}
 	if len(n.annotations) > 0 {

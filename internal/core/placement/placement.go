@@ -88,7 +88,9 @@ func Rules() []Rule {
 type placer struct {
 	seed *catalog.Seed
 	// all are the variant's objects in order, each as a node.
-	all       []*node
+	all []*node
+	// documents are the same in order of the documents, in which bodies are read: they are so in memory.
+	documents []node
 	inventory *catalog.Inventory
 	rules     []Rule
 	nodes     map[manifest.ID]*node
@@ -122,6 +124,7 @@ type placer struct {
 	open map[v1alpha1.ClusterRole][2][]string
 	// selection is the answer of the last rule, which is the same for all objects.
 	selection *decision
+	search    search
 }
 
 // kind is a kind of objects that a variant has.
@@ -131,6 +134,11 @@ type kind struct {
 	// management is the row of the kind if its objects belong on a management cluster.
 	management *managementRow
 	serves     bool
+	// makesSecrets reports whether its objects make Secrets (secretMakers).
+	makesSecrets bool
+	// workload reports whether its objects run Pods, whose template is at podPath.
+	workload bool
+	podPath  []string
 }
 
 // namespace is a namespace that objects of a variant are in. The empty name is that of objects
@@ -302,12 +310,15 @@ func newPlacer(seed *catalog.Seed, objects []manifest.Object, inv *catalog.Inven
 		seed: seed, all: make([]*node, 0, len(objects)), inventory: inv, rules: Rules(), nodes: make(map[manifest.ID]*node, len(objects)),
 		resources: map[manifest.GroupKind]*kind{}, namespaces: map[string]*namespace{"": {}},
 	}
-	nodes := make([]node, len(objects))
+	s.documents = make([]node, len(objects))
 	for i := range objects {
-		n := &nodes[i]
+		n := &s.documents[i]
 		n.object = &objects[i]
-		n.metadata, _ = n.object.Body["metadata"].(map[string]any)
-		n.annotations, _ = n.metadata["annotations"].(map[string]any)
+		metadata, _ := n.object.Body["metadata"].(map[string]any)
+		n.annotations, _ = metadata["annotations"].(map[string]any)
+		n.owners, _ = metadata["ownerReferences"].([]any)
+		labels, _ := metadata["labels"].(map[string]any)
+		n.forCluster, _ = labels[labelClusterName].(string)
 		n.kind, n.namespace = s.kindOf(n.object.ID.GroupKind()), s.namespaceOf(n.object.ID.Namespace)
 		n.namespace.content = append(n.namespace.content, n)
 		s.nodes[n.object.ID] = n
@@ -321,6 +332,8 @@ func (s *placer) kindOf(name manifest.GroupKind) *kind {
 	k := s.resources[name]
 	if k == nil {
 		k = &kind{GroupKind: name, serves: serves(name)}
+		_, k.makesSecrets = secretMakers[name]
+		k.podPath, k.workload = podTemplates[name]
 		if row, ok := managementKind(name); ok {
 			k.management = &row
 		}

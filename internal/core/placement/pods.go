@@ -3,7 +3,6 @@ package placement
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -27,34 +26,21 @@ func isWorkload(kind manifest.GroupKind) bool {
 	return ok
 }
 
-// accountOf returns the ServiceAccount that a workload names, and the field; none for any other
-// object.
-func accountOf(o *manifest.Object) (account manifest.ID, field string) {
-	path, ok := podTemplates[o.ID.GroupKind()]
-	if !ok {
-		return manifest.ID{}, ""
-	}
-	spec := podSpec(o, path)
-	name, _ := spec["serviceAccountName"].(string)
+// accountIn returns the name of the ServiceAccount that the spec of Pods names.
+func accountIn(podSpec map[string]any) string {
+	name, _ := podSpec["serviceAccountName"].(string)
 	if name == "" {
-		name, _ = spec["serviceAccount"].(string)
+		name, _ = podSpec["serviceAccount"].(string)
 	}
-	if name == "" {
-		return manifest.ID{}, ""
-	}
-	return manifest.ID{Kind: "ServiceAccount", Namespace: o.ID.Namespace, Name: name}, strings.Join(append(slices.Clone(path), "spec", "serviceAccountName"), ".")
+	return name
 }
 
-// appendNamedByPods appends what a workload names by its Pods, but for Secrets and ConfigMaps.
-func appendNamedByPods(ids []manifest.ID, o *manifest.Object) []manifest.ID {
-	path, ok := podTemplates[o.ID.GroupKind()]
-	if !ok {
-		return ids
+// appendNamedByPods appends what a workload names by the spec of its Pods, but for Secrets and
+// ConfigMaps.
+func appendNamedByPods(ids []manifest.ID, namespace string, spec map[string]any) []manifest.ID {
+	if name := accountIn(spec); name != "" {
+		ids = append(ids, manifest.ID{Kind: "ServiceAccount", Namespace: namespace, Name: name})
 	}
-	if account, _ := accountOf(o); account.Name != "" {
-		ids = append(ids, account)
-	}
-	spec := podSpec(o, path)
 	if name, _ := spec["priorityClassName"].(string); name != "" {
 		ids = append(ids, manifest.ID{Group: priorityClassKind.Group, Kind: priorityClassKind.Kind, Name: name})
 	}

@@ -26,20 +26,43 @@ var referencesYAML []byte
 
 var referenceRows = mustRows[referenceRow]("references.yaml", referencesYAML)
 
-// fieldRows are the rows of references.yaml by the field that they are about; suffixRows are the
-// others.
-var fieldRows, suffixRows = func() (map[string][]referenceRow, []referenceRow) {
-	byField := map[string][]referenceRow{}
-	var bySuffix []referenceRow
+// textRows are the rows of fields that hold a name, and mappingRows those of fields that hold objects
+// with a name.
+var textRows, mappingRows = newRowTable(func(r referenceRow) bool { return r.Name == "" }), newRowTable(func(r referenceRow) bool { return r.Name != "" })
+
+// rowTable has rows by the field that they are about, and those that are about a suffix.
+type rowTable struct {
+	byField  map[string][]referenceRow
+	bySuffix []referenceRow
+}
+
+func newRowTable(has func(referenceRow) bool) rowTable {
+	table := rowTable{byField: map[string][]referenceRow{}}
 	for _, row := range referenceRows {
-		if row.Suffix != "" {
-			bySuffix = append(bySuffix, row)
-			continue
+		switch {
+		case !has(row):
+		case row.Suffix != "":
+			table.bySuffix = append(table.bySuffix, row)
+		default:
+			table.byField[row.Field] = append(table.byField[row.Field], row)
 		}
-		byField[row.Field] = append(byField[row.Field], row)
 	}
-	return byField, bySuffix
-}()
+	return table
+}
+
+// of returns the rows that are about a field.
+func (t *rowTable) of(field string) []referenceRow {
+	rows := t.byField[field]
+	if !mayRefer(field) {
+		return rows
+	}
+	for _, row := range t.bySuffix {
+		if row.holds(field) {
+			rows = append(rows[:len(rows):len(rows)], row)
+		}
+	}
+	return rows
+}
 
 // holds reports whether a field ends in the row's suffix, as a word: at its start, or in camel case.
 func (r referenceRow) holds(field string) bool {
@@ -55,10 +78,16 @@ func mayRefer(field string) bool {
 // duplicates.
 // Fields are found by name and shape wherever they are, which serves the kinds of all operators
 // that write references as Kubernetes does.
-func NamedBy(o *manifest.Object) []manifest.ID { return appendNamed(nil, o) }
+func NamedBy(o *manifest.Object) []manifest.ID {
+	ids := appendReferences(nil, o)
+	if path, ok := podTemplates[o.ID.GroupKind()]; ok {
+		ids = appendNamedByPods(ids, o.ID.Namespace, podSpec(o, path))
+	}
+	return ids
+}
 
-// appendNamed appends what NamedBy lists.
-func appendNamed(ids []manifest.ID, o *manifest.Object) []manifest.ID {
+// appendReferences appends what an object names, but for what only Pods name.
+func appendReferences(ids []manifest.ID, o *manifest.Object) []manifest.ID {
 	if isData(o) {
 		return ids // their keys are free, and name nothing
 	}
@@ -71,7 +100,7 @@ func appendNamed(ids []manifest.ID, o *manifest.Object) []manifest.ID {
 	if o.ID.Group == rbacGroup && o.Map("roleRef") != nil {
 		r.ids = append(r.ids, roleOf(o))
 	}
-	return appendNamedByPods(r.ids, o)
+	return r.ids
 }
 
 func isData(o *manifest.Object) bool {
@@ -95,92 +124,72 @@ func (r *references) add(kind, namespace, name string) {
 func (r *references) addField(field string, value any) {
 	switch v := value.(type) {
 	case string:
-		r.addByName(field, value)
-	case map[string]any:
-		r.addByName(field, value)
-		r.addByShape(v)
-		r.addIn(v)
-	case []any:
-		r.addByName(field, value)
-		for _, item := range v {
-			if m, ok := item.(map[string]any); ok {
-				r.addByShape(m)
-			}
-		}
-		r.addIn(v)
-	}
-}
-
-// addIn adds what the fields in a value refer to.
-func (r *references) addIn(value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		for field, item := range v {
-			r.addField(field, item)
-		}
-	case []any:
-		for _, item := range v {
-			r.addIn(item)
-		}
-	}
-}
-
-// addByName adds what a field refers to by the rows that are about it.
-func (r *references) addByName(field string, value any) {
-	for i := range fieldRows[field] {
-		r.addByRow(&fieldRows[field][i], value)
-	}
-	if !mayRefer(field) {
-		return
-	}
-	for i := range suffixRows {
-		if suffixRows[i].holds(field) {
-			r.addByRow(&suffixRows[i], value)
-		}
-	}
-}
-
-// addByRow adds what a field refers to: its own text, that of the field Name in it, or, if it is a
-// list, those of its items.
-func (r *references) addByRow(row *referenceRow, value any) {
-	switch v := value.(type) {
-	case string:
-		if row.Name == "" {
+		for _, row := range textRows.of(field) {
 			r.add(row.Kind, "", v)
 		}
 	case map[string]any:
-		if name, ok := v[row.Name].(string); ok && row.Name != "" {
-			namespace, _ := v["namespace"].(string)
-			r.add(row.Kind, namespace, name)
-		}
+		r.addByRows(mappingRows.of(field), v)
+		r.addMapping(v)
 	case []any:
+		rows := mappingRows.of(field)
 		for _, item := range v {
-			if m, ok := item.(map[string]any); ok {
-				r.addByRow(row, m)
+			switch item := item.(type) {
+			case map[string]any:
+				r.addByRows(rows, item)
+				r.addMapping(item)
+			case []any:
+				r.addNested(item)
 			}
 		}
 	}
 }
 
-// addByShape adds the Secret or ConfigMap that a mapping refers to by kind and name, whatever its
-// field is called: {kind: Secret, name: …}.
-func (r *references) addByShape(ref map[string]any) {
-	kind, _ := ref["kind"].(string)
-	if kind != "Secret" && kind != "ConfigMap" {
-		return
+// addNested adds what the fields in a list of a list refer to.
+func (r *references) addNested(list []any) {
+	for _, item := range list {
+		switch item := item.(type) {
+		case map[string]any:
+			for field, value := range item {
+				r.addField(field, value)
+			}
+		case []any:
+			r.addNested(item)
+		}
 	}
-	if id := referenced(ref, ""); id.Group == "" {
-		r.add(kind, id.Namespace, id.Name)
+}
+
+func (r *references) addByRows(rows []referenceRow, ref map[string]any) {
+	for i := range rows {
+		name, _ := ref[rows[i].Name].(string)
+		namespace, _ := ref["namespace"].(string)
+		r.add(rows[i].Kind, namespace, name)
+	}
+}
+
+// addMapping adds what the fields of a mapping refer to, and the Secret or ConfigMap that it refers
+// to itself by kind and name, whatever its field is called: {kind: Secret, name: …}.
+func (r *references) addMapping(ref map[string]any) {
+	for field, value := range ref {
+		if field == "kind" && (value == "Secret" || value == "ConfigMap") {
+			if id := referenced(ref, ""); id.Group == "" {
+				r.add(id.Kind, id.Namespace, id.Name)
+			}
+		}
+		r.addField(field, value)
 	}
 }
 
 // namersOf returns the objects that name another one, in order.
-func (s *placer) namersOf(to *node) []*node {
+func (s *placer) namersOf(id manifest.ID) []*node {
 	s.findNamers()
-	return to.namers
+	if n := s.target(id); n != nil {
+		return n.namers
+	}
+	return nil
 }
 
-// findNamers finds for each object those that name it, when it is asked for first.
+// findNamers finds for each object those that name it, and the ServiceAccounts of workloads, when
+// one of these is asked for first.
 func (s *placer) findNamers() {
 	if s.madeSecrets != nil {
 		return
@@ -188,8 +197,14 @@ func (s *placer) findNamers() {
 	s.madeSecrets = map[manifest.ID]*node{}
 	s.makeSecrets()
 	var named []manifest.ID
-	for _, n := range s.all {
-		named = appendNamed(named[:0], n.object)
+	for i := range s.documents {
+		n := &s.documents[i]
+		named = appendReferences(named[:0], n.object)
+		if n.kind.workload {
+			spec := podSpec(n.object, n.kind.podPath)
+			n.account = accountIn(spec)
+			named = appendNamedByPods(named, n.object.ID.Namespace, spec)
+		}
 		for _, id := range named {
 			if to := s.target(id); to != nil {
 				to.namers = append(to.namers, n)
@@ -243,8 +258,8 @@ func secretOf(o *manifest.Object) (secret manifest.ID, ok bool) {
 
 // makeSecrets adds the Secrets that objects make.
 func (s *placer) makeSecrets() {
-	for kind := range secretMakers {
-		for _, n := range s.resourcesOf(kind) {
+	for name := range secretMakers {
+		for _, n := range s.resourcesOf(name) {
 			if id, _ := secretOf(n.object); s.target(id) == nil {
 				s.madeSecrets[id] = &node{}
 			}
@@ -298,7 +313,7 @@ func (s *placer) known(ids []manifest.ID) []*node {
 // isForManagement reports whether an object goes to management clusters alone, as far as it says so
 // itself.
 func (s *placer) isForManagement(n *node) bool {
-	if n.kind.management != nil || n.label(labelClusterName) != "" || len(s.referrers()[n.object.ID]) > 0 {
+	if n.kind.management != nil || n.forCluster != "" || len(s.referrers()[n.object.ID]) > 0 {
 		return true
 	}
 	d, err := s.annotated(n)

@@ -20,8 +20,12 @@ type node struct {
 	object    *manifest.Object
 	kind      *kind
 	namespace *namespace
-	// metadata and annotations are those of the object as it has them; many rules read them.
-	metadata, annotations map[string]any
+	// annotations and owners are what the object has in its metadata.
+	annotations map[string]any
+	owners      []any
+	// forCluster is the cluster that the object's label names, and account the ServiceAccount of a
+	// workload (findNamers).
+	forCluster, account string
 	// order is the index in order of ids.
 	order int
 	// namers are the objects that name this one (findNamers).
@@ -69,15 +73,16 @@ func (s *placer) place(n *node) (Placement, error) {
 // What comes out does not depend on n: a circle goes on only if it follows nothing outside, so no
 // other circle's choice can change that.
 func (s *placer) decideAround(n *node) {
-	search := search{placer: s}
+	search := &s.search // its lists are used again
+	search.placer, search.last, search.found, search.ends = s, 0, search.found[:0], search.ends[:0]
 	search.visit(n)
-	for i, circle := range search.circles {
-		for _, member := range circle {
-			member.index, member.low, member.circle = 0, 0, i
-		}
+	for _, n := range search.found {
+		n.index, n.low = 0, 0
 	}
-	for _, circle := range search.circles {
-		s.decideCircle(circle)
+	start := 0
+	for _, end := range search.ends {
+		s.decideCircle(search.found[start:end])
+		start = end
 	}
 }
 
@@ -85,9 +90,11 @@ func (s *placer) decideAround(n *node) {
 // each after those that it follows. Nodes that are placed are not part of it.
 type search struct {
 	*placer
-	last    int
-	stack   []*node
-	circles [][]*node
+	last  int
+	stack []*node
+	// found are the circles, one after the other, and ends where each ends.
+	found []*node
+	ends  []int
 }
 
 // visit searches from a node that has been asked, and is not placed by that.
@@ -115,12 +122,11 @@ func (s *search) visit(n *node) {
 	for s.stack[at] != n {
 		at--
 	}
-	circle := slices.Clone(s.stack[at:])
-	s.stack = s.stack[:at]
-	for _, member := range circle {
-		member.onStack = false
+	for _, member := range s.stack[at:] {
+		member.onStack, member.circle = false, len(s.ends)
 	}
-	s.circles = append(s.circles, circle)
+	s.found = append(s.found, s.stack[at:]...)
+	s.stack, s.ends = s.stack[:at], append(s.ends, len(s.found))
 }
 
 // ask brings the node to its next rule that matches. A rule that has only clusters places it.

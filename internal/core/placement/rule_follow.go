@@ -36,14 +36,14 @@ var followReferences = Rule{
 	Doc:  "A Secret, or what makes one, a ConfigMap, ServiceAccount, role or PriorityClass goes where the objects that name it go, a binding where its ServiceAccounts go, a Service where what it selects goes.",
 	match: func(s *placer, n *node) (decision, error) {
 		o := n.object
-		if secret, ok := secretOf(o); ok && secret != o.ID {
-			s.findNamers()
-			return decision{follows: s.namersOf(s.target(secret)), format: "%s names the Secret that it makes"}, nil
+		if n.kind.makesSecrets {
+			secret, _ := secretOf(o)
+			return decision{follows: s.namersOf(secret), format: "%s names the Secret that it makes"}, nil
 		}
 		switch n.kind.GroupKind {
 		case secretKind, configMapKind, accountKind, roleKind, clusterRoleKind, priorityClassKind, runtimeClassKind:
-			if namers := s.namersOf(n); len(namers) > 0 || o.ID.Group != rbacGroup {
-				return decision{follows: namers, format: "%s names it"}, nil
+			if s.findNamers(); len(n.namers) > 0 || o.ID.Group != rbacGroup {
+				return decision{follows: n.namers, format: "%s names it"}, nil
 			}
 			return decision{follows: s.granted(o), format: "it grants access to the resources of %s"}, nil
 		case bindingKind, clusterBindingKind:

@@ -13,7 +13,7 @@ var namedCluster = Rule{
 	Name: "named-cluster",
 	Doc:  "An object that names the cluster it is for, or that a management object owns or refers to, goes where that one goes.",
 	match: func(s *placer, n *node) (decision, error) {
-		if name := n.label(labelClusterName); name != "" {
+		if name := n.forCluster; name != "" {
 			o := n.object
 			if c, ok := s.inventory.Clusters[name]; ok && c.CreatedBy != nil {
 				return decision{clusters: []string{c.CreatedBy.On}, why: fmt.Sprintf("label %s: %s", labelClusterName, name)}, nil
@@ -28,19 +28,11 @@ var namedCluster = Rule{
 	},
 }
 
-// label returns the value of one label, "" when it is absent.
-func (n *node) label(key string) string {
-	labels, _ := n.metadata["labels"].(map[string]any)
-	value, _ := labels[key].(string)
-	return value
-}
-
 // managementOwners returns the management objects that an object has as owners, or that refer to it
 // by a spec field *Ref.
 func (s *placer) managementOwners(n *node) []*node {
 	var owners []*node
-	references, _ := n.metadata["ownerReferences"].([]any)
-	for _, item := range references {
+	for _, item := range n.owners {
 		ref, _ := item.(map[string]any)
 		id := referenced(ref, n.object.ID.Namespace)
 		if owner, ok := s.nodes[id]; ok && owner.kind.management != nil {
