@@ -94,7 +94,8 @@ func (d *decider) act() {
 		}
 	}
 	out = append(out, d.shutRest()...)
-	d.done = append(out, d.dropAbandoned()...)
+	out = append(out, d.dropAbandoned()...)
+	d.done = out
 }
 
 // actionsIn lists the actions for a seed in one repository: its plan first, so no tier
