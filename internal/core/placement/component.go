@@ -128,7 +128,7 @@ func (f *operators) define() {
 func (f *operators) of(id manifest.ID) *vertex {
 	v, ok := f.vertices[id]
 	if !ok {
-		v = &vertex{id: id, node: f.nodes[id]}
+		v = &vertex{id: id, node: f.node(id)}
 		v.parent = v
 		f.vertices[id] = v
 		if v.node != nil {
@@ -160,7 +160,7 @@ func (f *operators) join(from, to manifest.ID, field, verb string) {
 
 // joinKnown links an object with one that it names, if that is in the seed.
 func (f *operators) joinKnown(from, to manifest.ID, field string) {
-	if _, ok := f.nodes[to]; ok {
+	if f.node(to) != nil {
 		f.join(from, to, field, "names")
 	}
 }

@@ -129,8 +129,8 @@ func (c *creatorCheck) need(kind manifest.GroupKind, chain []string) {
 // needReferred needs the kinds of what an object refers to, and what that refers to.
 func (c *creatorCheck) needReferred(n *node, chain []string) {
 	for _, id := range References(n.object) {
-		to, ok := c.nodes[id]
-		if !ok || c.seen[id.GroupKind()] {
+		to := c.node(id)
+		if to == nil || c.seen[id.GroupKind()] {
 			continue
 		}
 		further := slices.Concat(chain, []string{fmt.Sprintf("%s refers to %s", n.object.ID, id)})

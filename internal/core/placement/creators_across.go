@@ -98,7 +98,7 @@ func (a *acrossSeeds) placersOf(i int) []*placer {
 	for _, v := range s.Seed.Variants {
 		p := newPlacer(s.Seed, v.Objects, a.inventory)
 		for _, placement := range s.Placements {
-			if n, ok := p.nodes[placement.Object]; ok {
+			if n := p.node(placement.Object); n != nil {
 				n.done, n.why = true, placement.Why
 				n.clusters = append(slices.Clone(n.clusters), placement.Clusters...)
 			}
@@ -121,8 +121,8 @@ func (a *acrossSeeds) waitsOf(cluster string) []creatorWait {
 		return waits
 	}
 	for _, p := range a.placersOf(at) {
-		n, ok := p.nodes[creation.Object]
-		if !ok {
+		n := p.node(creation.Object)
+		if n == nil {
 			continue
 		}
 		check := creatorCheck{placer: p, creator: n, on: creation.On, seen: map[manifest.GroupKind]bool{}}

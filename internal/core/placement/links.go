@@ -94,7 +94,7 @@ func (f *operators) linkRules(o *manifest.Object, hook map[string]any, at int) {
 // operator of who has it. Other roles are shared by what has nothing else in common.
 func (f *operators) linkBinding(o *manifest.Object) {
 	role := roleOf(o)
-	if n, ok := f.nodes[role]; ok && (len(writtenBy(n.object)) > 0 || n.object.Map("aggregationRule") != nil) {
+	if n := f.node(role); n != nil && (len(writtenBy(n.object)) > 0 || n.object.Map("aggregationRule") != nil) {
 		f.join(o.ID, role, "roleRef", "names")
 	}
 	for _, account := range subjectsOf(o) {

@@ -93,7 +93,8 @@ type placer struct {
 	documents []node
 	inventory *catalog.Inventory
 	rules     []Rule
-	nodes     map[manifest.ID]*node
+	// index has the position of each object in documents.
+	index map[manifest.ID]int
 	// kinds are in order; resources has the same by their names.
 	kinds      []*kind
 	resources  map[manifest.GroupKind]*kind
@@ -307,7 +308,7 @@ func cause(p manifest.Problem) manifest.Problem {
 // It is linear in the objects; a rule must not go through all objects for each.
 func newPlacer(seed *catalog.Seed, objects []manifest.Object, inv *catalog.Inventory) *placer {
 	s := &placer{
-		seed: seed, all: make([]*node, 0, len(objects)), inventory: inv, rules: Rules(), nodes: make(map[manifest.ID]*node, len(objects)),
+		seed: seed, all: make([]*node, 0, len(objects)), inventory: inv, rules: Rules(), index: make(map[manifest.ID]int, len(objects)),
 		resources: map[manifest.GroupKind]*kind{}, namespaces: map[string]*namespace{"": {}},
 	}
 	s.documents = make([]node, len(objects))
@@ -321,7 +322,7 @@ func newPlacer(seed *catalog.Seed, objects []manifest.Object, inv *catalog.Inven
 		n.forCluster, _ = labels[labelClusterName].(string)
 		n.kind, n.namespace = s.kindOf(n.object.ID.GroupKind()), s.namespaceOf(n.object.ID.Namespace)
 		n.namespace.content = append(n.namespace.content, n)
-		s.nodes[n.object.ID] = n
+		s.index[n.object.ID] = i
 		s.planter = s.planter || isPlanter(n)
 	}
 	s.sort()
@@ -357,7 +358,7 @@ func (s *placer) namespaceOf(name string) *namespace {
 func (s *placer) sort() {
 	for _, name := range sortedKeys(s.namespaces) {
 		ns := s.namespaces[name]
-		ns.object = s.nodes[manifest.ID{Kind: "Namespace", Name: name}]
+		ns.object = s.node(manifest.ID{Kind: "Namespace", Name: name})
 		slices.SortFunc(ns.content, func(a, b *node) int { return strings.Compare(a.object.ID.Name, b.object.ID.Name) })
 		for _, n := range ns.content {
 			n.kind.nodes = append(n.kind.nodes, n)
@@ -375,6 +376,14 @@ func (s *placer) sort() {
 }
 
 func byOrder(a, b *node) int { return a.order - b.order }
+
+// node returns the node of an object, nil if the variant lacks it.
+func (s *placer) node(id manifest.ID) *node {
+	if i, ok := s.index[id]; ok {
+		return &s.documents[i]
+	}
+	return nil
+}
 
 // resourcesOf returns the objects of a kind, in order.
 func (s *placer) resourcesOf(name manifest.GroupKind) []*node {

@@ -229,7 +229,7 @@ func (n *node) sortNamers() {
 
 // target returns the object of an id, or the Secret that an object makes; nil where there is none.
 func (s *placer) target(id manifest.ID) *node {
-	if n, ok := s.nodes[id]; ok {
+	if n := s.node(id); n != nil {
 		return n
 	}
 	return s.madeSecrets[id]
@@ -303,7 +303,7 @@ func (s *placer) nameSecrets() {
 func (s *placer) known(ids []manifest.ID) []*node {
 	var nodes []*node
 	for _, id := range ids {
-		if n, ok := s.nodes[id]; ok {
+		if n := s.node(id); n != nil {
 			nodes = append(nodes, n)
 		}
 	}

@@ -34,18 +34,23 @@ type node struct {
 	// decide is the only rule of a group.
 	decide func() (decision, error)
 
-	// rule is the one whose answer is now in decision; asked reports whether it is there.
-	rule     int
-	asked    bool
-	decision decision
+	// rule is the one that was asked last, if asked; pending is its answer while that follows others
+	// and the node is not done.
+	rule        int
+	asked, done bool
+	pending     *pending
 
-	done     bool
 	clusters []string
 	why      string
 	err      error
 	// shown is the object that a why names for the node: itself, or for a group the first object
 	// that gives it clusters. Nil where there are none.
 	shown *manifest.ID
+}
+
+// pending is what a node follows until it is placed. Most nodes never have one.
+type pending struct {
+	decision decision
 	// via is the object that the node follows, while its circle is decided, and round when it was found.
 	via   *manifest.ID
 	round int
@@ -77,7 +82,7 @@ func (s *placer) decideAround(n *node) {
 	search.placer, search.last, search.found, search.ends = s, 0, search.found[:0], search.ends[:0]
 	search.visit(n)
 	for _, n := range search.found {
-		n.index, n.low = 0, 0
+		n.pending.index, n.pending.low = 0, 0
 	}
 	start := 0
 	for _, end := range search.ends {
@@ -100,22 +105,23 @@ type search struct {
 // visit searches from a node that has been asked, and is not placed by that.
 func (s *search) visit(n *node) {
 	s.last++
-	n.index, n.low = s.last, s.last
+	p := n.pending
+	p.index, p.low = s.last, s.last
 	s.stack = append(s.stack, n)
-	n.onStack = true
-	for _, next := range n.decision.follows {
+	p.onStack = true
+	for _, next := range p.decision.follows {
 		if s.ask(next); next.done {
 			continue
 		}
 		switch {
-		case next.index == 0:
+		case next.pending.index == 0:
 			s.visit(next)
-			n.low = min(n.low, next.low)
-		case next.onStack:
-			n.low = min(n.low, next.index)
+			p.low = min(p.low, next.pending.low)
+		case next.pending.onStack:
+			p.low = min(p.low, next.pending.index)
 		}
 	}
-	if n.low != n.index {
+	if p.low != p.index {
 		return
 	}
 	at := len(s.stack) - 1
@@ -123,7 +129,7 @@ func (s *search) visit(n *node) {
 		at--
 	}
 	for _, member := range s.stack[at:] {
-		member.onStack, member.circle = false, len(s.ends)
+		member.pending.onStack, member.pending.circle = false, len(s.ends)
 	}
 	s.found = append(s.found, s.stack[at:]...)
 	s.stack, s.ends = s.stack[:at], append(s.ends, len(s.found))
@@ -135,30 +141,36 @@ func (s *placer) ask(n *node) {
 		return
 	}
 	n.asked = true
+	var d decision
 	if n.object == nil {
-		n.decision, n.err = n.decide()
-		if len(n.decision.follows) == 0 || n.err != nil {
-			n.finish(n.decision.clusters)
-		}
+		d, n.err = n.decide()
+	} else {
+		d, n.err = s.match(n)
+	}
+	if len(d.follows) == 0 || n.err != nil {
+		n.finish(d, d.clusters, nil)
 		return
 	}
-	for ; n.rule < len(s.rules); n.rule++ {
-		n.decision, n.err = s.rules[n.rule].match(s, n)
-		if n.err != nil || n.decision.matches() {
-			break
-		}
+	if n.pending == nil {
+		n.pending = &pending{}
 	}
-	if n.rule == len(s.rules) {
-		n.err = n.object.Problem(v1alpha1.ReasonNoPlacement, "no placement rule matches", "Set annotation "+v1alpha1.AnnotationCluster+".")
-	}
-	if len(n.decision.follows) == 0 || n.err != nil {
-		n.finish(n.decision.clusters)
-	}
+	n.pending.decision = d
 }
 
-// finish places the node.
-func (n *node) finish(clusters []string) {
-	n.done, n.clusters, n.why = true, union(clusters), n.decision.why
+// match asks the rules from the current one of the node.
+func (s *placer) match(n *node) (decision, error) {
+	for ; n.rule < len(s.rules); n.rule++ {
+		d, err := s.rules[n.rule].match(s, n)
+		if err != nil || d.matches() {
+			return d, err
+		}
+	}
+	return decision{}, n.object.Problem(v1alpha1.ReasonNoPlacement, "no placement rule matches", "Set annotation "+v1alpha1.AnnotationCluster+".")
+}
+
+// finish places the node by a decision; via is the object that it follows, if any.
+func (n *node) finish(d decision, clusters []string, via *manifest.ID) {
+	n.done, n.clusters, n.why, n.pending = true, union(clusters), d.why, nil
 	if n.err != nil {
 		n.clusters = nil
 	}
@@ -167,25 +179,21 @@ func (n *node) finish(clusters []string) {
 	case n.object != nil:
 		n.shown = &n.object.ID
 	default:
-		n.shown = cmp.Or(n.via, n.decision.shown)
+		n.shown = cmp.Or(via, d.shown)
 	}
 	switch {
 	case n.why != "":
-	case n.decision.explain != nil:
-		n.why = n.decision.explain()
-	case n.decision.format != "" && n.via != nil:
-		n.why = strings.Replace(n.decision.format, "%s", n.via.String(), 1)
+	case d.explain != nil:
+		n.why = d.explain()
+	case d.format != "" && via != nil:
+		n.why = strings.Replace(d.format, "%s", via.String(), 1)
 	}
-	n.decision = decision{}
 }
 
 // decideCircle places the nodes of a circle where all goes that they follow outside of it, and
 // lets them go on to their next rule where that is nothing. It leaves them as they are while
 // something outside is not yet placed. Who follows something with a problem has that problem, too.
 func (s *placer) decideCircle(circle []*node) {
-	if circle[0].done { // by itself: it follows nothing
-		return
-	}
 	var clusters, last []string
 	add := func(more []string) { // many follow the same, and all with the same list
 		if len(more) == 0 || len(more) == len(last) && &more[0] == &last[0] {
@@ -199,15 +207,15 @@ func (s *placer) decideCircle(circle []*node) {
 	}
 	var problem error
 	for _, n := range circle {
-		add(n.decision.clusters)
-		for _, next := range n.decision.follows {
+		add(n.pending.decision.clusters)
+		for _, next := range n.pending.decision.follows {
 			switch {
 			case next.done:
 				add(next.clusters)
 				if problem == nil {
 					problem = next.err
 				}
-			case next.circle != n.circle:
+			case next.pending.circle != n.pending.circle:
 				return
 			}
 		}
@@ -223,7 +231,7 @@ func (s *placer) decideCircle(circle []*node) {
 		for _, n := range circle {
 			if groups == (n.object == nil) {
 				n.err = problem
-				n.finish(clusters)
+				n.finish(n.pending.decision, clusters, n.pending.via)
 			}
 		}
 	}
@@ -232,12 +240,11 @@ func (s *placer) decideCircle(circle []*node) {
 // skip lets a node go on to its next rule. A group has none and is done.
 func (n *node) skip() {
 	if n.object == nil {
-		n.decision = decision{}
-		n.finish(nil)
+		n.finish(decision{}, nil, nil)
 		return
 	}
 	n.rule++
-	n.asked, n.decision = false, decision{}
+	n.asked, n.pending.decision = false, decision{}
 }
 
 // nameFollowed finds for each node of a circle the object outside of it that is nearest by what is
@@ -247,11 +254,12 @@ func nameFollowed(circle []*node) {
 	for round := 1; changed; round++ {
 		changed = false
 		for _, n := range circle {
-			if n.via != nil {
+			p := n.pending
+			if p.via != nil {
 				continue
 			}
-			if n.via = n.nearest(round); n.via != nil {
-				n.round, changed = round, true
+			if p.via = p.nearest(round); p.via != nil {
+				p.round, changed = round, true
 			}
 		}
 	}
@@ -259,16 +267,16 @@ func nameFollowed(circle []*node) {
 
 // nearest returns the object that a node shows for itself, or the first that was found, before this
 // round, for what it follows.
-func (n *node) nearest(round int) *manifest.ID {
-	if n.decision.shown != nil {
-		return n.decision.shown
+func (p *pending) nearest(round int) *manifest.ID {
+	if p.decision.shown != nil {
+		return p.decision.shown
 	}
-	for _, next := range n.decision.follows {
+	for _, next := range p.decision.follows {
 		switch {
 		case next.done && next.shown != nil:
 			return next.shown
-		case !next.done && next.via != nil && next.round < round:
-			return next.via
+		case !next.done && next.pending.via != nil && next.pending.round < round:
+			return next.pending.via
 		}
 	}
 	return nil

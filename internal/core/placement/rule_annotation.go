@@ -163,8 +163,7 @@ func (s *placer) byPlanter(o *manifest.Object, value string) ([]string, error) {
 	if !ok {
 		return nil, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("annotation %s: %q is neither SELF nor namespace|name", v1alpha1.AnnotationPlanterCluster, value), "Correct the annotation.").WithField(v1alpha1.AnnotationPlanterCluster)
 	}
-	_, inSeed := s.nodes[manifest.ID{Group: planterGroup, Kind: "Cluster", Namespace: namespace, Name: name}]
-	if !inSeed {
+	if s.node(manifest.ID{Group: planterGroup, Kind: "Cluster", Namespace: namespace, Name: name}) == nil {
 		return nil, o.Problem(v1alpha1.ReasonUnknownCluster, fmt.Sprintf("annotation %s: the seed has no Cluster %s in namespace %s", v1alpha1.AnnotationPlanterCluster, name, namespace), "Add it to the seed, or correct the annotation.").WithField(v1alpha1.AnnotationPlanterCluster).WithCluster(name)
 	}
 	return []string{name}, nil

@@ -35,7 +35,7 @@ func (s *placer) managementOwners(n *node) []*node {
 	for _, item := range n.owners {
 		ref, _ := item.(map[string]any)
 		id := referenced(ref, n.object.ID.Namespace)
-		if owner, ok := s.nodes[id]; ok && owner.kind.management != nil {
+		if owner := s.node(id); owner != nil && owner.kind.management != nil {
 			owners = append(owners, owner)
 		}
 	}
