@@ -1,0 +1,178 @@
+package placement
+
+import (
+	"cmp"
+	_ "embed"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// referenceRow is one row of references.yaml: a field, in whatever object, that names a Secret or
+// ConfigMap. Where the field holds an object or a list of objects, Name is the key that has the
+// name.
+type referenceRow struct {
+	// Field is the name of the field, or Suffix how it ends: SecretRef is also secretRef.
+	Field  string `json:"field,omitempty"`
+	Suffix string `json:"suffix,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Kind   string `json:"kind"`
+}
+
+//go:embed references.yaml
+var referencesYAML []byte
+
+var referenceRows = mustRows[referenceRow]("references.yaml", referencesYAML)
+
+// textRows are the rows of fields that hold a name, and mappingRows those of fields that hold objects
+// with a name.
+var textRows, mappingRows = newRowTable(func(r referenceRow) bool { return r.Name == "" }), newRowTable(func(r referenceRow) bool { return r.Name != "" })
+
+// rowTable has rows by the field that they are about, and those that are about a suffix.
+type rowTable struct {
+	byField  map[string][]referenceRow
+	bySuffix []referenceRow
+}
+
+func newRowTable(has func(referenceRow) bool) rowTable {
+	table := rowTable{byField: map[string][]referenceRow{}}
+	for _, row := range referenceRows {
+		switch {
+		case !has(row):
+		case row.Suffix != "":
+			table.bySuffix = append(table.bySuffix, row)
+		default:
+			table.byField[row.Field] = append(table.byField[row.Field], row)
+		}
+	}
+	return table
+}
+
+// of returns the rows that are about a field.
+func (t *rowTable) of(field string) []referenceRow {
+	rows := t.byField[field]
+	if !mayRefer(field) {
+		return rows
+	}
+	for _, row := range t.bySuffix {
+		if row.holds(field) {
+			rows = append(rows[:len(rows):len(rows)], row)
+		}
+	}
+	return rows
+}
+
+// holds reports whether a field ends in the row's suffix, as a word: at its start, or in camel case.
+func (r referenceRow) holds(field string) bool {
+	return strings.HasSuffix(field, r.Suffix) || len(field) == len(r.Suffix) && field[1:] == r.Suffix[1:] && strings.EqualFold(field[:1], r.Suffix[:1])
+}
+
+// mayRefer reports whether a field may end in one of the suffixes; most do not, and each is asked.
+func mayRefer(field string) bool {
+	return strings.HasSuffix(field, "Ref") || strings.HasSuffix(field, "Name")
+}
+
+// NamedBy lists the objects that another one names and that only serve others, in no order and with
+// duplicates.
+// Fields are found by name and shape wherever they are, which serves the kinds of all operators
+// that write references as Kubernetes does.
+func NamedBy(o *manifest.Object) []manifest.ID {
+	ids := appendReferences(nil, o)
+	if path, ok := podTemplates[o.ID.GroupKind()]; ok {
+		ids = appendNamedByPods(ids, o.ID.Namespace, podSpec(o, path))
+	}
+	return ids
+}
+
+// appendReferences appends what an object names, but for what only Pods name.
+func appendReferences(ids []manifest.ID, o *manifest.Object) []manifest.ID {
+	if isData(o) {
+		return ids // their keys are free, and name nothing
+	}
+	r := references{by: o.ID, ids: ids}
+	for field, value := range o.Body {
+		if mayHaveReferences(field) {
+			r.addField(field, value)
+		}
+	}
+	if o.ID.Group == rbacGroup && o.Map("roleRef") != nil {
+		r.ids = append(r.ids, roleOf(o))
+	}
+	return r.ids
+}
+
+func isData(o *manifest.Object) bool {
+	return o.ID.GroupKind() == secretKind || o.ID.GroupKind() == configMapKind
+}
+
+// references are the Secrets and ConfigMaps that an object names.
+type references struct {
+	by  manifest.ID
+	ids []manifest.ID
+}
+
+func (r *references) add(kind, namespace, name string) {
+	id := manifest.ID{Kind: kind, Namespace: cmp.Or(namespace, r.by.Namespace), Name: name}
+	if name != "" && id != r.by {
+		r.ids = append(r.ids, id)
+	}
+}
+
+// addField adds what a field refers to, and all fields in it.
+func (r *references) addField(field string, value any) {
+	switch v := value.(type) {
+	case string:
+		for _, row := range textRows.of(field) {
+			r.add(row.Kind, "", v)
+		}
+	case map[string]any:
+		r.addByRows(mappingRows.of(field), v)
+		r.addMapping(v)
+	case []any:
+		rows := mappingRows.of(field)
+		for _, item := range v {
+			switch item := item.(type) {
+			case map[string]any:
+				r.addByRows(rows, item)
+				r.addMapping(item)
+			case []any:
+				r.addNested(item)
+			}
+		}
+	}
+}
+
+// addNested adds what the fields in a list of a list refer to.
+func (r *references) addNested(list []any) {
+	for _, item := range list {
+		switch item := item.(type) {
+		case map[string]any:
+			for field, value := range item {
+				r.addField(field, value)
+			}
+		case []any:
+			r.addNested(item)
+		}
+	}
+}
+
+func (r *references) addByRows(rows []referenceRow, ref map[string]any) {
+	for i := range rows {
+		name, _ := ref[rows[i].Name].(string)
+		namespace, _ := ref["namespace"].(string)
+		r.add(rows[i].Kind, namespace, name)
+	}
+}
+
+// addMapping adds what the fields of a mapping refer to, and the Secret or ConfigMap that it refers
+// to itself by kind and name, whatever its field is called: {kind: Secret, name: …}.
+func (r *references) addMapping(ref map[string]any) {
+	for field, value := range ref {
+		if field == "kind" && (value == "Secret" || value == "ConfigMap") {
+			if id := referenced(ref, ""); id.Group == "" {
+				r.add(id.Kind, id.Namespace, id.Name)
+			}
+		}
+		r.addField(field, value)
+	}
+}
