@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -38,6 +39,13 @@ type ID struct{ Group, Kind, Namespace, Name string }
 
 // GroupKind returns the kind of the object.
 func (id ID) GroupKind() GroupKind { return GroupKind{Group: id.Group, Kind: id.Kind} }
+
+// interned returns the ID with the one copy of its group, kind and namespace: many objects have the
+// same, and comparing them is quick then.
+func (id ID) interned() ID {
+	id.Group, id.Kind, id.Namespace = unique.Make(id.Group).Value(), unique.Make(id.Kind).Value(), unique.Make(id.Namespace).Value()
+	return id
+}
 
 // String returns group/Kind/namespace/name, or group/Kind/name for an object
 // without a namespace, with an empty group written as "core".

@@ -300,7 +300,7 @@ func inheritKind(item, list map[string]any) {
 // object checks one object and keeps it when it is sound.
 func (r *reader) object(body map[string]any, at position, raw []byte) {
 	c := identify(body, at)
-	o := Object{ID: c.id, Version: c.version, Source: at.source(), Body: withoutNullTimestamp(body)}
+	o := Object{ID: c.id.interned(), Version: c.version, Source: at.source(), Body: withoutNullTimestamp(body)}
 	if _, encrypted := body["sops"]; encrypted {
 		if raw == nil {
 			c.report(v1alpha1.ReasonInvalidEncryption, at, "the object is encrypted with sops but is not a separate document, and so cannot be kept byte for byte",
