@@ -77,14 +77,13 @@ func mayRefer(field string) bool {
 // Fields are found by name and shape wherever they are, which serves the kinds of all operators
 // that write references as Kubernetes does.
 func NamedBy(o *manifest.Object) []manifest.ID {
-	ids := appendReferences(nil, o)
 	if path, ok := podTemplates[o.ID.GroupKind()]; ok {
-		ids = appendNamedByPods(ids, o.ID.Namespace, podSpec(o, path))
+		return appendNamedByPods(nil, o.ID, podSpec(o, path))
 	}
-	return ids
+	return appendReferences(nil, o)
 }
 
-// appendReferences appends what an object names, but for what only Pods name.
+// appendReferences appends what an object names that is not a workload.
 func appendReferences(ids []manifest.ID, o *manifest.Object) []manifest.ID {
 	if isData(o) {
 		return ids // their keys are free, and name nothing

@@ -35,11 +35,13 @@ func accountIn(podSpec map[string]any) string {
 	return name
 }
 
-// appendNamedByPods appends what a workload names by the spec of its Pods, but for Secrets and
-// ConfigMaps.
-func appendNamedByPods(ids []manifest.ID, namespace string, spec map[string]any) []manifest.ID {
+// appendNamedByPods appends what a workload names, all of which is in the spec of its Pods.
+func appendNamedByPods(ids []manifest.ID, by manifest.ID, spec map[string]any) []manifest.ID {
+	r := references{by: by, ids: ids}
+	r.addMapping(spec)
+	ids = r.ids
 	if name := accountIn(spec); name != "" {
-		ids = append(ids, manifest.ID{Kind: "ServiceAccount", Namespace: namespace, Name: name})
+		ids = append(ids, manifest.ID{Kind: "ServiceAccount", Namespace: by.Namespace, Name: name})
 	}
 	if name, _ := spec["priorityClassName"].(string); name != "" {
 		ids = append(ids, manifest.ID{Group: priorityClassKind.Group, Kind: priorityClassKind.Kind, Name: name})

@@ -29,11 +29,12 @@ func (s *placer) findNamers() {
 	var named []manifest.ID
 	for i := range s.documents {
 		n := &s.documents[i]
-		named = appendReferences(named[:0], n.object)
 		if n.kind.workload {
 			spec := podSpec(n.object, n.kind.podPath)
 			n.account = accountIn(spec)
-			named = appendNamedByPods(named, n.object.ID.Namespace, spec)
+			named = appendNamedByPods(named[:0], n.object.ID, spec)
+		} else {
+			named = appendReferences(named[:0], n.object)
 		}
 		for _, id := range named {
 			if to := s.target(id); to != nil {

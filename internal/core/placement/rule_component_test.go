@@ -234,7 +234,7 @@ func TestASecretThatGoesToBothRolesIsWarnedOf(t *testing.T) {
 		want int
 	}{
 		"one that nothing names":         {[]string{capi, secret, web}, 1},
-		"one that is named":              {[]string{capi, secret, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: edge}\nspec: {secretName: s}\n"}, 0},
+		"one that is named":              {[]string{capi, secret, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: edge}\nspec: {template: {spec: {imagePullSecrets: [{name: s}]}}}\n"}, 0},
 		"one in a Namespace of one role": {[]string{capi, secret}, 0},
 	} {
 		t.Run(sentence, func(t *testing.T) {
