@@ -46,7 +46,10 @@ func (w *World) surroundings() *surroundings {
 	if w.around != nil {
 		return w.around
 	}
-	s := &surroundings{World: w, onCluster: make([][]int32, len(w.graph.clusters)), plurals: map[manifest.GroupKind][]string{}, brings: map[secretOn][]int32{}, groups: map[groupOn]bool{}}
+	s := &surroundings{
+		World: w, onCluster: make([][]int32, len(w.graph.clusters)), plurals: map[manifest.GroupKind][]string{},
+		brings: map[secretOn][]int32{}, groups: map[groupOn]bool{},
+	}
 	stays := func(v int32) bool { return w.content[v] != nil && !w.leaving[v] }
 	for _, run := range w.runs {
 		custom := !manifest.ServedByKubernetes(run.kind)

@@ -41,15 +41,16 @@ var mounts = Rule{
 
 // mountedKinds are those of what the Pods of a workload name.
 var mountedKinds = []manifest.GroupKind{
-	{Kind: "Secret"}, {Kind: "ConfigMap"}, {Kind: "ServiceAccount"}, {Group: "scheduling.k8s.io", Kind: "PriorityClass"}, {Group: "node.k8s.io", Kind: "RuntimeClass"},
+	{Kind: "Secret"}, {Kind: "ConfigMap"}, {Kind: "ServiceAccount"},
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}, {Group: "node.k8s.io", Kind: "RuntimeClass"},
 }
 
-// mountable says where something that Pods may name waits for more than its Namespace. Mostly nothing
-// does, and then no workload has to be read.
+// mountable reports, without reading a workload, whether anything that its Pods may name waits for more
+// than the workload does. Mostly all that is in a namespace waits for the Namespace and nothing else.
 type mountable struct {
 	*World
-	// first is the first such vertex in each namespace, and without one. Others wait for the same,
-	// except in those where they differ.
+	// first is the first object in each namespace that Pods may name; objects without a namespace are
+	// under the empty name. The others there wait for the same as the first, unless they differ.
 	first  map[namespaceOn]int32
 	differ map[namespaceOn]bool
 }
@@ -78,11 +79,11 @@ func newMountable(w *World) *mountable {
 	return m
 }
 
-// noneWaitsForMore reports whether nothing that a workload may name waits for more than itself, as
-// far as direct edges show.
+// noneWaitsForMore reports whether direct edges show that nothing which a workload may name waits for
+// more than the workload does.
 func (m *mountable) noneWaitsForMore(v int32) bool {
-	at := m.namespaceOf(v)
-	for _, at := range []namespaceOn{at, {cluster: at.cluster}} {
+	own := m.namespaceOf(v)
+	for _, at := range []namespaceOn{own, {cluster: own.cluster}} {
 		if first, known := m.first[at]; m.differ[at] || known && !m.waitsForAll(v, first) {
 			return false
 		}

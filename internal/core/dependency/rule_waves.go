@@ -41,8 +41,8 @@ func wavesOf(w *World) [][]inWave {
 	ordered := make([]bool, len(w.graph.seeds))
 	var last *manifest.Object
 	for v, o := range w.Sources {
-		if !w.annotated[v] || o == last {
-			continue // or the same on another cluster
+		if !w.annotated[v] || o == last { // last is the same on another cluster
+			continue
 		}
 		last = o
 		wave, faults := manifest.WaveOf(*o)

@@ -98,7 +98,10 @@ func applyOverrides(seed *catalog.Seed, inv *catalog.Inventory, placed *Placed) 
 	if err != nil {
 		return err
 	}
-	a := &overriding{seed: seed, overrides: overrides, placed: placed, patched: map[patchKey]*patched{}, known: map[manifest.ID]map[string]*Content{}, named: map[naming][]string{}, used: make([]bool, len(overrides))}
+	a := &overriding{
+		seed: seed, overrides: overrides, placed: placed, patched: map[patchKey]*patched{}, known: map[manifest.ID]map[string]*Content{},
+		named: map[naming][]string{}, used: make([]bool, len(overrides)),
+	}
 	targets := a.targets()
 	of := a.classify(inv)
 	a.apply(targets, of)

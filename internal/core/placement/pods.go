@@ -35,7 +35,7 @@ func accountIn(podSpec map[string]any) string {
 	return name
 }
 
-// appendNamedByPods appends what a workload names, all of which is in the spec of its Pods.
+// appendNamedByPods appends what a workload names. Only the spec of its Pods names other objects.
 func appendNamedByPods(ids []manifest.ID, by manifest.ID, spec map[string]any) []manifest.ID {
 	r := references{by: by, ids: ids}
 	r.addMapping(spec)
