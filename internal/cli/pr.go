@@ -330,7 +330,7 @@ func newPRShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text, err := r.text(s)
+			text, err := r.text(cmd.Context(), s)
 			if err != nil {
 				return err
 			}
@@ -341,7 +341,7 @@ func newPRShow() *cobra.Command {
 				return err
 			}
 			view.Requires = required.List()
-			if view.Body, err = r.body(s); err != nil {
+			if view.Body, err = r.body(cmd.Context(), s); err != nil {
 				return err
 			}
 			return output.write(cmd.OutOrStdout(), view, func(w io.Writer) { proposalTable(w, l, view.Requires, text) })

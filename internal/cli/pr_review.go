@@ -120,12 +120,16 @@ func objectsOf(t *plan.Tier, side map[string]controlplane.File) map[string]chang
 }
 
 // describe returns the variables of a text about the proposal, for a terminal or as Markdown.
-func (r *reviewed) describe(s *controlplane.Session, terminal bool) template.Proposal {
+func (r *reviewed) describe(ctx context.Context, s *controlplane.Session, terminal bool) template.Proposal {
 	p := review.Proposal{
 		Tiers: r.tiers, Base: r.repo.Base, Branch: r.proposal.Branch, Shut: r.gate.Message, Amends: r.repo.Forge.Amends(), Terminal: terminal, Retried: r.retried,
 	}
 	if r.ours {
-		p.Commit = s.LastCommit(r.plan.Revision, r.plan.From)
+		planned := make([]*plan.Tier, len(r.tiers))
+		for i := range r.tiers {
+			planned[i] = r.tiers[i].Tier
+		}
+		p.Commit = s.CauseOf(ctx, r.plan, planned)
 	}
 	vars := review.NewSeed(r.plan, r.states.Tiers, r.states.Waves).Describe(p)
 	vars.HowToReject = fmt.Sprintf("Run 'furrow pr reject %s'.", r.shortName())
@@ -136,20 +140,20 @@ func (r *reviewed) describe(s *controlplane.Session, terminal bool) template.Pro
 }
 
 // text returns what 'furrow pr show' prints below the table.
-func (r *reviewed) text(s *controlplane.Session) (string, error) {
+func (r *reviewed) text(ctx context.Context, s *controlplane.Session) (string, error) {
 	if r.plan == nil {
 		return r.proposal.Body, nil
 	}
-	text, err := template.Render(template.Text{Name: "proposal.txt.tmpl", Text: templates.Terminal}, r.describe(s, true))
+	text, err := template.Render(template.Text{Name: "proposal.txt.tmpl", Text: templates.Terminal}, r.describe(ctx, s, true))
 	return string(text), err
 }
 
 // body returns the text of the pull request or, on plain Git, what it would be.
-func (r *reviewed) body(s *controlplane.Session) (string, error) {
+func (r *reviewed) body(ctx context.Context, s *controlplane.Session) (string, error) {
 	if r.plan == nil || r.proposal.URL != "" {
 		return r.proposal.Body, nil
 	}
-	_, body, err := template.RenderProposal(template.Text{Name: "proposal.md.tmpl", Text: templates.Proposal}, r.describe(s, false))
+	_, body, err := template.RenderProposal(template.Text{Name: "proposal.md.tmpl", Text: templates.Proposal}, r.describe(ctx, s, false))
 	return body, err
 }
 

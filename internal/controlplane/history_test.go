@@ -6,31 +6,45 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/furrow-dev/furrow/internal/core/review"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
-// TestACommitIsFoundForEachPath makes a history in which commits change other paths, and a merge brings one.
-func TestACommitIsFoundForEachPath(t *testing.T) {
+// TestTheCauseIsTheCommitThatChangedIt makes a history in which commits change seeds and documents, by
+// themselves and in one file, and a merge brings one.
+func TestTheCauseIsTheCommitThatChangedIt(t *testing.T) {
 	dir := t.TempDir()
 	run := func(args ...string) string { t.Helper(); return gitcmd.Run(t, dir, args...) }
-	commit := func(file, subject string) {
+	commit := func(subject string, files map[string]string) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755), os.WriteFile(filepath.Join(dir, file), []byte(subject), 0o644)); err != nil {
-			t.Fatal(err)
+		for file, content := range files {
+			at := filepath.Join(dir, file)
+			if content == "" {
+				run("rm", "--quiet", file)
+			} else if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(content), 0o644)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		run("add", ".")
 		run("commit", "--quiet", "--message", subject+"\n\nIt has a body.")
 	}
+	doc := func(kind, name, spec string) string {
+		return "apiVersion: furrow.dev/v1alpha1\nkind: " + kind + "\nmetadata: {name: " + name + "}\nspec: {" + spec + "}\n---\n"
+	}
 	run("init", "--quiet", "--initial-branch=main")
-	commit("seeds/web.yaml", "Plant web")
-	commit("seeds/shop.yaml", "Plant shop")
+	commit("Plant web", map[string]string{"seeds/web.yaml": "1", "fleet/all.yaml": doc("Cluster", "east", "") + doc("Cluster", "west", ""), "fleet/south.yaml": doc("Cluster", "south", "")})
+	commit("Plant shop", map[string]string{"seeds/shop.yaml": "1"})
 	run("checkout", "--quiet", "-b", "feature")
-	commit("seeds/web.yaml", "Scale web")
+	commit("Scale web", map[string]string{"seeds/web.yaml": "2"})
 	run("checkout", "--quiet", "main")
-	commit("fleet.yaml", "Declare a fleet")
+	commit("Declare a policy", map[string]string{"policy.yaml": doc("RolloutPolicy", "slow", "")})
 	run("merge", "--quiet", "--no-ff", "--message", "Merge feature", "feature")
-	commit("README.md", "Say what this is")
+	commit("Move west", map[string]string{"fleet/all.yaml": doc("Cluster", "east", "") + doc("Cluster", "west", "type: metro")})
+	commit("Explain east", map[string]string{"fleet/all.yaml": "# The first one.\n" + doc("Cluster", "east", "") + doc("Cluster", "west", "type: metro")})
+	commit("Add north", map[string]string{"north.yaml": doc("Cluster", "north", "")})
+	commit("Drop south", map[string]string{"fleet/south.yaml": ""})
+	commit("Say what this is", map[string]string{"README.md": "A fleet."})
 
 	s, err := Open(t.Context(), Options{ControlPlane: dir, Cache: t.TempDir()})
 	if err != nil {
@@ -45,14 +59,29 @@ func TestACommitIsFoundForEachPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	revision := "main@sha1:" + run("rev-parse", "main")
-	for path, want := range map[string]string{"seeds/web.yaml": "Scale web", "seeds/shop.yaml": "Plant shop", "seeds": "Scale web", "seeds/none.yaml": "Say what this is"} {
-		got := s.LastCommit(revision, path)
-		if got == nil || got.Subject != want || got.Author != "Ann" || got.URL != "" || len(got.ID) != 40 {
-			t.Errorf("%s was changed last by %+v, want %q", path, got, want)
+	for name, tt := range map[string]struct{ causes, want string }{
+		"a seed that a merge brought":            {"seeds/web.yaml", "Scale web"},
+		"a seed of the first commit's directory": {"seeds/shop.yaml", "Plant shop"},
+		"a cluster in a file of its own":         {"document Cluster/north north.yaml\nseeds/web.yaml", "Add north"},
+		"one of several clusters in a file":      {"document Cluster/west fleet/all.yaml\nseeds/web.yaml", "Move west"},
+		"another one, that only gets a comment":  {"document Cluster/east fleet/all.yaml\nseeds/web.yaml", "Scale web"},
+		"a cluster that is declared no more":     {"document Cluster/south\nseeds/web.yaml", "Drop south"},
+		"a policy":                               {"document RolloutPolicy/slow policy.yaml\nseeds/shop.yaml", "Declare a policy"},
+		"a cluster of the first commit":          {"document Cluster/east fleet/all.yaml", "Plant web"},
+		"a directory":                            {"seeds", "Scale web"},
+		"nothing that any commit changed":        {"seeds/none.yaml\ndocument Cluster/none", ""},
+	} {
+		for range 2 { // searched, and remembered
+			got := s.commitOf(t.Context(), revision, review.Causes(tt.causes))
+			switch {
+			case got == nil && tt.want == "":
+			case got == nil || got.Subject != tt.want || got.Author != "Ann" || got.URL != "" || len(got.ID) != 40:
+				t.Errorf("%s: the cause is %+v, want %q", name, got, tt.want)
+			}
 		}
 	}
-	if got := s.LastCommit("the files on disk", "seeds"); got != nil {
-		t.Errorf("files on disk come of %+v", got)
+	if got := s.commitOf(t.Context(), "the files on disk", "seeds"); got != nil {
+		t.Errorf("files on disk come from %+v", got)
 	}
 }
 

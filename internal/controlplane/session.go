@@ -125,6 +125,7 @@ type Session struct {
 	// from is set by source.
 	from     source
 	rendered render.Cache
+	history  history
 	// origin, owner and revision are set when the control plane is read.
 	origin, owner, revision string
 }
@@ -287,7 +288,7 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 	}
 	tree.Limits, tree.Plugins, tree.Rendered = s.options.Limits, s.options.Plugins, &s.rendered
 	tree.FS, tree.Revision = files, s.options.Branch+"@sha1:"+commit.String()
-	tree.Commits = s.lastCommits
+	tree.LastCommit = s.lastCommit
 	if s.options.Tree != nil {
 		tree.FS, tree.Revision = s.options.Tree, "the files on disk"
 	}

@@ -101,7 +101,7 @@ func (o *observation) answer(ctx context.Context, q pass.Question) error {
 		return nil
 	}
 	if q.Kind == pass.AskCommit {
-		o.answerCommit(q)
+		o.answerCommit(ctx, q)
 		return ctx.Err()
 	}
 	r := o.repos[q.Repo]
@@ -346,15 +346,15 @@ func (r *repoState) isOnBase(commit git.Hash) (bool, error) {
 	return true, nil
 }
 
-// answerCommit answers which commits of the control plane changed a path. That is for people: what
-// cannot be found out is left out of texts.
-func (o *observation) answerCommit(q pass.Question) {
-	var found map[string]review.Commit
-	if o.tree.Commits != nil {
-		found = o.tree.Commits(q.Commit, q.Paths)
-	}
-	for _, at := range q.Paths {
-		set(&o.facts.ControlPlane.Commits, pass.CommitKey(q.Commit, at), found[at])
+// answerCommit answers which commits of the control plane changed causes last. That is for people:
+// texts leave out what is not known.
+func (o *observation) answerCommit(ctx context.Context, q pass.Question) {
+	for _, causes := range q.Paths {
+		var found review.Commit
+		if o.tree.LastCommit != nil {
+			found = o.tree.LastCommit(ctx, q.Commit, review.Causes(causes))
+		}
+		set(&o.facts.ControlPlane.Commits, pass.CommitKey(q.Commit, causes), found)
 	}
 }
 

@@ -85,9 +85,9 @@ type Tree struct {
 	Revision string
 	// Origin is the digest of where the control plane is kept, as catalog.Origin has it.
 	Origin string
-	// Commits returns, for people, the newest commits up to one that changed paths; nil where there
-	// is no history.
-	Commits func(upTo git.Hash, paths []string) map[string]review.Commit
+	// LastCommit returns, for people, the newest commit up to one that changed any of some causes,
+	// without an ID where none is found; nil where there is no history.
+	LastCommit func(ctx context.Context, upTo git.Hash, causes review.Causes) review.Commit
 	// Settings are what custom resources say about the tree; nil where there are none,
 	// so all its seeds are wanted. They count also while the tree cannot be read.
 	Settings *Settings

@@ -26,8 +26,10 @@ func (d *decider) propose(s *Seed, tiers []layout.Tier, gate string, act Action)
 	want := map[string]layout.Hash{}
 	p := review.Proposal{Base: r.Base, Branch: act.Branch, Shut: gate, Page: r.Amends, Amends: r.Amends}
 	d.missing = false
+	planned := make([]*plan.Tier, 0, len(tiers))
 	for _, name := range tiers {
 		t, _ := s.Plan.Find(name.Cluster, name.Ordinal)
+		planned = append(planned, t)
 		act.Tiers = append(act.Tiers, layout.Member{Tier: name, Digest: t.Digest()})
 		act.Entries = append(act.Entries, t.Entries...)
 		maps.Copy(want, t.Want())
@@ -37,7 +39,7 @@ func (d *decider) propose(s *Seed, tiers []layout.Tier, gate string, act Action)
 		}
 	}
 	act.Digest = plan.EntriesDigest(want)
-	p.Commit = d.commit(s.Plan.Revision, s.Plan.From, r.Amends)
+	p.Commit = d.commit(s.Plan.Revision, review.CausesOf(d.catalog(), s.Plan, planned), r.Amends)
 	if d.missing {
 		return act, nil
 	}

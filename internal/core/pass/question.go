@@ -37,8 +37,8 @@ const (
 	// AskRootDir asks for the directory Dir of base as a root syncs it, and which of Paths it
 	// ignores: Answers.Roots.
 	AskRootDir Kind = "RootDir"
-	// AskCommit asks for the newest commit of the control plane up to Commit that changed one of
-	// Paths, in no repository: ControlPlane.Commits.
+	// AskCommit asks, for each of Paths, for the newest commit of the control plane up to Commit that
+	// changed one of the causes that it lists (review.Causes), in no repository: ControlPlane.Commits.
 	AskCommit Kind = "Commit"
 	// AskHealth asks for objects on clusters: Facts.Health.
 	AskHealth Kind = "Health"
@@ -79,8 +79,8 @@ func RootDirKey(dir string, ignores [2]string) string {
 	return dir + "\n" + strings.Join(ignores[:], "\n---\n")
 }
 
-// CommitKey returns where ControlPlane.Commits has the answer to a question about a path.
-func CommitKey(commit layout.Hash, path string) string { return commit.String() + " " + path }
+// CommitKey returns where ControlPlane.Commits has the answer to a question about causes.
+func CommitKey(commit layout.Hash, causes string) string { return commit.String() + " " + causes }
 
 // HistoryLimit is how many plans up to the present one are asked for what base has.
 const HistoryLimit = 100
@@ -213,9 +213,9 @@ func (a *asker) files(repo string, commit layout.Hash, dir string) map[string]la
 	return files
 }
 
-// commit returns the commit of the control plane by which a plan came to be; nil where that is not
-// known. linked says that people can be sent to its page.
-func (a *asker) commit(revision, path string, linked bool) *review.Commit {
+// commit returns the commit of the control plane that changed one of the causes last, up to the
+// revision of a plan; nil where that is not known. linked says that people can be sent to its page.
+func (a *asker) commit(revision string, causes review.Causes, linked bool) *review.Commit {
 	_, digits, ok := strings.Cut(revision, "@sha1:")
 	if !ok { // files on disk
 		return nil
@@ -224,10 +224,10 @@ func (a *asker) commit(revision, path string, linked bool) *review.Commit {
 	if err != nil {
 		return nil
 	}
-	known, ok := a.facts.ControlPlane.Commits[CommitKey(hash, path)]
+	known, ok := a.facts.ControlPlane.Commits[CommitKey(hash, string(causes))]
 	switch {
 	case !ok:
-		a.ask(subject{kind: AskCommit, commit: hash}, path)
+		a.ask(subject{kind: AskCommit, commit: hash}, string(causes))
 		return nil
 	case known.ID == "":
 		return nil
