@@ -1,7 +1,7 @@
 # The image of Furrow: one static binary, and the certificate authorities that it trusts.
 #   make image
 
-FROM --platform=$BUILDPLATFORM golang:1.26.8-bookworm AS build
+FROM --platform=$BUILDPLATFORM golang:1.26.10-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download

@@ -1,9 +1,16 @@
 # Every target works from a fresh clone with Go, git and make; the tools are built from their pinned modfiles.
 
 GO       ?= go
+# The patch release that go.mod names, where it can be had; else the Go that is installed. GOTOOLCHAIN=local keeps that.
+ifndef GOTOOLCHAIN
+GOTOOLCHAIN := $(shell GOTOOLCHAIN=auto $(GO) version >/dev/null 2>&1 && echo auto || echo local)
+endif
+export GOTOOLCHAIN
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS  := -X github.com/furrow-dev/furrow/internal/cli.version=$(VERSION)
+LDFLAGS  := -s -w -X github.com/furrow-dev/furrow/internal/cli.version=$(VERSION)
 LINT     := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
+# The module of known vulnerabilities, as a folder.
+VULNDB    = $(shell $(GO) mod download -modfile=tools/vuln/database.mod -json golang.org/x/vulndb | sed -n 's/.*"Dir": "\(.*\)",/\1/p')
 
 # All is compiled in two ways and no third: as the product is, and with the race detector, which needs a C compiler.
 PLAIN    := CGO_ENABLED=0 $(GO)
@@ -55,10 +62,10 @@ BENCHTIME ?= 1s
 STATE := { git diff HEAD; git ls-files -oz --exclude-standard | xargs -0 cksum; } | git hash-object --stdin
 
 .DEFAULT_GOAL := help
-.PHONY: help build image generate verify lint servers test test-servers law soak soak-slices soak-ready bench demo demo-real
+.PHONY: help build image generate verify lint vulnerabilities servers test test-servers law soak soak-slices soak-ready bench demo demo-real
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/furrow, static, with the names by which kubectl calls it
 	$(PLAIN) build $(BUILD) -ldflags '$(LDFLAGS)' -o bin/furrow .
@@ -71,7 +78,7 @@ image: ## build the image $(IMAGE):$(VERSION)
 generate: ## write all generated files again
 	$(GO) generate ./...
 
-verify: ## what a change must pass: generated files, format, modules, vet, lint
+verify: ## what a change must pass: generated files, format, modules, vet, lint, vulnerabilities
 	@before=$$($(STATE)); \
 	$(MAKE) --no-print-directory generate || exit 1; \
 	[ "$$before" = "$$($(STATE))" ] || { git status --short; \
@@ -81,9 +88,15 @@ verify: ## what a change must pass: generated files, format, modules, vet, lint
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(LINT) run
+	@$(MAKE) --no-print-directory vulnerabilities
 
 lint: ## run golangci-lint
 	$(LINT) run
+
+# A binary with its symbols names what is linked, which is less than what is required.
+vulnerabilities: ## compare the binary and its Go with the database of known vulnerabilities
+	$(PLAIN) build $(BUILD) -o bin/furrow-symbols .
+	$(GO) tool -modfile=tools/vuln/go.mod govulncheck -db "file://$(VULNDB)/data/osv" -mode binary bin/furrow-symbols
 
 # With FURROW_REQUIRE_SERVERS set, a server that cannot be built is an error; else its tests are skipped and listed.
 servers: ## build the real servers that tests run on, where they are missing
