@@ -79,8 +79,10 @@ func Open(ctx context.Context, dir string, options Options) (*DB, error) {
 
 // openOn opens a database on files, which tests let fail.
 func openOn(ctx context.Context, files Files, dir string, options Options) (*DB, error) {
-	if err := refuseForeign(dir, options.CopyOf); err != nil {
-		return nil, err
+	if !isBeingMade(dir) { // nothing of ours, not even a lock, is put into a directory of others
+		if err := refuseForeign(dir, options.CopyOf); err != nil {
+			return nil, err
+		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -123,6 +125,9 @@ func (db *DB) prepare(ctx context.Context, disk disk) (interrupted bool, err err
 		return false, err
 	}
 	defer unlock()
+	if err := refuseForeign(db.dir, db.copyOf); err != nil {
+		return false, err
+	}
 	if of, marked := readMark(db.dir); marked && of != db.copyOf {
 		if err := wipe(db.dir); err != nil {
 			return false, err

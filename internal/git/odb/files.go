@@ -110,7 +110,7 @@ func (d disk) replace(path string, content []byte) error {
 	if old, err := os.ReadFile(filepath.Join(d.root, path)); err == nil && bytes.Equal(old, content) {
 		return nil
 	}
-	err := d.create(filepath.Dir(path), "tmp_", func(w io.Writer) (string, error) {
+	err := d.create(filepath.Dir(path), temporaryPrefix, func(w io.Writer) (string, error) {
 		_, err := w.Write(content)
 		return filepath.Base(path), err
 	})

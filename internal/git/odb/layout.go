@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
@@ -16,12 +17,14 @@ import (
 const (
 	configName     = "config"
 	packedRefsName = "packed-refs"
+	// temporaryPrefix begins the names of files that are being written.
+	temporaryPrefix = "tmp_"
 )
 
 // refuseForeign fails for a directory that holds something other than a database of the same kind,
 // because a copy may be emptied at any time: a wrong path in a configuration must not cost somebody
-// their files. Our locks are ignored, since an interrupted Open leaves them, and so is lost+found,
-// which the root of a fresh volume has.
+// their files. An interrupted Open leaves our locks and a temporary file, and the root of a fresh
+// volume has lost+found: these are ignored.
 func refuseForeign(dir, copyOf string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -30,16 +33,32 @@ func refuseForeign(dir, copyOf string) error {
 	if err != nil {
 		return fmt.Errorf("open the object database: %w", err)
 	}
-	if of, marked := readMark(dir); marked && (of == "") == (copyOf == "") {
+	if of, marked := readMark(dir); marked {
+		if (of == "") != (copyOf == "") {
+			return errForeign(dir, copyOf)
+		}
 		return nil
 	}
 	for _, entry := range entries {
-		if entry.Name() != lockName && entry.Name() != useName && entry.Name() != "lost+found" {
-			return &Error{op: "open the object database in", object: dir, kind: kindForeign,
-				text: "the directory is not empty and not " + what(copyOf) + " made by Furrow; give it an empty directory of its own"}
+		temporary := strings.HasPrefix(entry.Name(), temporaryPrefix) && entry.Type().IsRegular()
+		if entry.Name() != lockName && entry.Name() != useName && entry.Name() != "lost+found" && !temporary {
+			return errForeign(dir, copyOf)
 		}
 	}
 	return nil
+}
+
+// isBeingMade reports whether a directory without a mark has our locks: another process may be
+// making a database there. Whether it is one is known under the lock.
+func isBeingMade(dir string) bool {
+	_, marked := readMark(dir)
+	_, err := os.Lstat(filepath.Join(dir, useName))
+	return !marked && err == nil
+}
+
+func errForeign(dir, copyOf string) error {
+	return &Error{op: "open the object database in", object: dir, kind: kindForeign,
+		text: "the directory is not empty and not " + what(copyOf) + " made by Furrow; give it an empty directory of its own"}
 }
 
 // what names the kind of database for an error.
