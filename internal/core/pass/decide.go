@@ -153,7 +153,9 @@ type decider struct {
 	previous map[string]*Previous
 	// abandoned are the clusters that a person has given up.
 	abandoned map[string]bool
-	seeds     map[string]*Seed
+	// created are the clusters that seeds create and nobody declares.
+	created map[string]bool
+	seeds   map[string]*Seed
 	// reviews has what the proposals of a plan have in common.
 	reviews map[*plan.Plan]*review.Seed
 	// fleet has the tiers of all plans in force, because gates reach from plan to plan, and needed those
@@ -394,23 +396,31 @@ func (d *decider) chooseRemoval(s *Seed) {
 	}
 }
 
-// brokenCluster returns the first cluster of some tiers of a plan whose document cannot be used,
-// and what is wrong with it. What seeds create needs no document.
-func (d *decider) brokenCluster(pl *plan.Plan, counts func(*plan.Tier) bool) (cluster, why string) {
-	created := map[string]bool{}
-	for _, p := range d.previous {
-		if p.Plan != nil {
+// createdBySeeds returns the clusters that seeds create and nobody declares.
+func (d *decider) createdBySeeds() map[string]bool {
+	if d.created == nil {
+		d.created = map[string]bool{}
+		for _, p := range d.previous {
+			if p.Plan == nil {
+				continue
+			}
 			for _, name := range p.Plan.Implied() {
-				created[name] = true
+				d.created[name] = true
 			}
 		}
 	}
+	return d.created
+}
+
+// brokenCluster returns the first cluster of some tiers of a plan whose document cannot be used,
+// and what is wrong with it. What seeds create needs no document.
+func (d *decider) brokenCluster(pl *plan.Plan, counts func(*plan.Tier) bool) (cluster, why string) {
 	for i := range pl.Tiers {
 		if !counts(&pl.Tiers[i]) {
 			continue
 		}
 		for _, name := range []string{pl.Tiers[i].Cluster, pl.Tiers[i].Object.Cluster} {
-			if why := d.catalog().Inventory.BrokenOrLost(name); why != "" && !created[name] {
+			if why := d.catalog().Inventory.BrokenOrLost(name); why != "" && !d.createdBySeeds()[name] {
 				return name, why
 			}
 		}
