@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -132,9 +133,10 @@ func run(cmd *cobra.Command, options controlplane.Options, hooks *webhookFlags, 
 		interval = min(interval, time.Second)
 	}
 	log.say("Furrow %s: control plane %s on branch %s, owner %s; %s", versionString(), s.Location(), s.Branch(), s.Owner(), mode(options, simulate))
+	var hooksEnded <-chan error // never, without webhooks
 	if handler != nil {
-		at, err := hooks.listen(ctx, handler)
-		if err != nil {
+		var at net.Addr
+		if at, hooksEnded, err = hooks.listen(ctx, handler); err != nil {
 			return err
 		}
 		log.say("webhooks are received on http://%s%s", at, webhook.Path)
@@ -147,6 +149,9 @@ func run(cmd *cobra.Command, options controlplane.Options, hooks *webhookFlags, 
 		last = result
 		progress.clear()
 		log.add(result)
+		if line := webhooksLost(hooksEnded); line != "" {
+			log.say("%s", line)
+		}
 		if channel, ok := options.Channel.(*flux.Channel); ok && result.Report != nil {
 			for _, line := range strayKubeconfigs(channel.Files(), clusterNames(result.Report)) {
 				log.once(line, line)

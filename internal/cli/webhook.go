@@ -41,14 +41,27 @@ func (f *webhookFlags) open(flag string) (*webhook.Handler, webhook.Hints, error
 	return handler, hints, nil
 }
 
-// listen receives webhooks in the background, and returns when it does, or why it cannot.
-func (f *webhookFlags) listen(ctx context.Context, h *webhook.Handler) (net.Addr, error) {
+// listen receives webhooks in the background, and returns the address when it does, or why it
+// cannot. ended gets the error that ends it later; nil when the context does.
+func (f *webhookFlags) listen(ctx context.Context, h *webhook.Handler) (at net.Addr, ended <-chan error, err error) {
 	ready, failed := make(chan net.Addr, 1), make(chan error, 1)
 	go func() { failed <- h.Serve(ctx, f.address, func(at net.Addr) { ready <- at }) }()
 	select {
 	case at := <-ready:
-		return at, nil
+		return at, failed, nil
 	case err := <-failed:
-		return nil, errors.Join(err, ctx.Err())
+		return nil, nil, errors.Join(err, ctx.Err())
 	}
+}
+
+// webhooksLost returns the line that says that webhooks are received no more; empty while they are.
+func webhooksLost(ended <-chan error) string {
+	select {
+	case err := <-ended:
+		if err != nil {
+			return fmt.Sprintf("! webhooks are received no more: %v. Repositories are still observed every --interval; start furrow run again to receive webhooks", err)
+		}
+	default:
+	}
+	return ""
 }

@@ -6,7 +6,7 @@
 //
 // Invariants: nothing of a request is used before its signature is checked, except its headers; and
 // of its body only the URLs of the repository. Senders without the secret cannot make it hold more
-// than maxReads bodies of maxEvent bytes.
+// than maxReads bodies of maxEvent bytes, and slow ones do not keep others out.
 package webhook
 
 import (
@@ -33,6 +33,11 @@ const (
 	maxEvent = 5 << 20
 	// maxReads is how many events are read at once.
 	maxReads = 4
+	// grace is how long an event may be read while others wait: the body of a forge comes at once.
+	grace = 250 * time.Millisecond
+	// maxWait bounds how long an event waits to be read, and maxWaiting how many do.
+	maxWait    = 5 * time.Second
+	maxWaiting = 64
 	// timeout bounds a request: forges wait for ten seconds.
 	timeout = 10 * time.Second
 	// minSecret is the least length of a secret: a shorter one can be guessed.
@@ -50,8 +55,8 @@ func NewHints() Hints { return make(Hints, 16) }
 type Handler struct {
 	secret []byte
 	hints  Hints
-	// reads has an entry for each event that is being read.
-	reads chan struct{}
+	// reads are the events that are being read.
+	reads *reads
 	// active is closed once hints are taken; nil if they always are.
 	active <-chan struct{}
 }
@@ -62,7 +67,7 @@ func New(secret []byte, hints Hints) (*Handler, error) {
 	if len(secret) < minSecret {
 		return nil, fmt.Errorf("the secret of webhooks has %d characters: use %d or more, such as the output of 'openssl rand -hex 32'", len(secret), minSecret)
 	}
-	return &Handler{secret: secret, hints: hints, reads: make(chan struct{}, maxReads)}, nil
+	return &Handler{secret: secret, hints: hints, reads: newReads()}, nil
 }
 
 // Activate has events refused until active is closed, because nobody takes hints before. It must be
@@ -108,13 +113,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, tooLarge, http.StatusRequestEntityTooLarge)
 		return
 	}
-	select {
-	case h.reads <- struct{}{}:
-		defer func() { <-h.reads }()
-		h.receive(w, r, trusted, signature)
-	default:
+	release, ok := h.reads.acquire(r.Context(), func() { _ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) })
+	if !ok {
 		unavailable(w, "too many events at once")
+		return
 	}
+	defer release()
+	h.receive(w, r, trusted, signature)
 }
 
 // unavailable refuses an event that may be sent again.
@@ -135,7 +140,7 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request, trusted bool, 
 		http.Error(w, tooLarge, http.StatusRequestEntityTooLarge)
 		return
 	} else if err != nil {
-		http.Error(w, "the event cannot be read", http.StatusBadRequest)
+		http.Error(w, "the event cannot be read, or comes too slowly", http.StatusBadRequest)
 		return
 	}
 	if !trusted && !hmac.Equal(signature, h.sum(body)) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -162,14 +163,14 @@ func (s slow) Read([]byte) (int, error) {
 }
 
 // Signatures are known to be wrong only at the end of an event, so what is read before that has a
-// bound for all senders together.
+// bound for all senders together. One that cannot be cut off keeps its place.
 func TestFewEventsAreReadAtOnce(t *testing.T) {
 	h, err := webhook.New([]byte(secret), webhook.NewHints())
 	if err != nil {
 		t.Fatal(err)
 	}
-	send := func(body io.Reader) *httptest.ResponseRecorder {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, webhook.Path, body)
+	send := func(ctx context.Context, body io.Reader) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, webhook.Path, body)
 		r.Header.Set("X-Github-Event", "push")
 		r.Header.Set("X-Hub-Signature-256", "sha256="+sign(secret, hubBody))
 		w := httptest.NewRecorder()
@@ -179,16 +180,57 @@ func TestFewEventsAreReadAtOnce(t *testing.T) {
 	reads, release := make(chan struct{}), make(chan struct{})
 	var senders sync.WaitGroup
 	for range 4 {
-		senders.Go(func() { send(slow{reads, release}) })
+		senders.Go(func() { send(t.Context(), slow{reads, release}) })
 		<-reads
 	}
-	if w := send(unread{t}); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if w := send(soon, unread{t}); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 		t.Errorf("it answers %d %s", w.Code, w.Body)
 	}
 	close(release)
 	senders.Wait()
-	if w := send(strings.NewReader(hubBody)); w.Code != http.StatusAccepted {
+	if w := send(t.Context(), strings.NewReader(hubBody)); w.Code != http.StatusAccepted {
 		t.Errorf("afterwards it answers %d %s", w.Code, w.Body)
+	}
+}
+
+func TestSlowSendersWithoutTheSecretDoNotKeepOthersOut(t *testing.T) {
+	hints := webhook.NewHints()
+	h, err := webhook.New([]byte(secret), hints)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	for range 12 {
+		connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = connection.Close() }()
+		if _, err := io.WriteString(connection, "POST "+webhook.Path+" HTTP/1.1\r\nHost: furrow\r\nX-Github-Event: push\r\nX-Hub-Signature-256: sha256="+sign("a stranger", "{}")+"\r\nContent-Length: 1000\r\n\r\n{"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+webhook.Path, strings.NewReader(hubBody))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Github-Event", "push")
+		r.Header.Set("X-Hub-Signature-256", "sha256="+sign(secret, hubBody))
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusAccepted {
+			t.Errorf("it answers %s", response.Status)
+		}
+	}
+	if len(hints) != 3 {
+		t.Errorf("it keeps %d hints", len(hints))
 	}
 }
 
