@@ -43,6 +43,7 @@ require (
 
 require (
 	github.com/getkin/kin-openapi v0.152.0
+	github.com/gobwas/glob v0.2.3
 	github.com/google/go-github/v56 v56.0.0
 	github.com/rogpeppe/go-internal v1.14.1
 	github.com/skeema/knownhosts v1.3.1

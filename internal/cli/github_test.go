@@ -126,6 +126,7 @@ func TestAnAppProposesOnGitHub(t *testing.T) {
 func TestWhatIsGreenOnGitHubIsMerged(t *testing.T) {
 	t.Parallel()
 	s, p := newGitHub(t)
+	s.Protect(onGitHub, "furrow/**", &github.Protection{Ruleset: true, Restricted: true})
 	p.commit(map[string]string{"seeds/settings.yaml": document("Seed", "web", "spec: {rollout: {autoMerge: WhenGreen}}")})
 	p.write("credentials/acme", map[string]string{"token": s.Token("furrow", "repo")})
 	run := func() string { return p.must("run", "--once", "--credentials", p.at("credentials")) }

@@ -139,6 +139,9 @@ const (
 	ChecksFailed ChecksState = "Failed"
 	// ChecksQueued means that the server's merge queue or train has it.
 	ChecksQueued ChecksState = "Queued"
+	// ChecksUnprotected means that they have passed, and that they say nothing of who wrote what they
+	// checked: everybody may push to Furrow's branches, and commits are not signed.
+	ChecksUnprotected ChecksState = "Unprotected"
 	// ChecksUnknown means that nothing can be read, or that the proposal is a draft.
 	ChecksUnknown ChecksState = "Unknown"
 )

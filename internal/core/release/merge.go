@@ -19,6 +19,9 @@ const (
 	ChecksQueued ChecksState = "Queued"
 	// ChecksRefused means that they have passed, and that a rule of the forge refused the merge.
 	ChecksRefused ChecksState = "Refused"
+	// ChecksUnprotected means that they have passed, and that everybody may push to Furrow's branches,
+	// unsigned.
+	ChecksUnprotected ChecksState = "Unprotected"
 	// ChecksUnknown means that they could not be read, or that there is nothing to read.
 	ChecksUnknown ChecksState = "Unknown"
 )
@@ -96,6 +99,8 @@ func (r *Result) merge(facts Facts, members ...*TierStatus) bool {
 			s.Reason, s.Message = v1alpha1.ReasonMergeRefused, "is merged once the forge allows it: "+checks.Why
 		case checks.State == ChecksQueued:
 			s.Reason, s.Message = v1alpha1.ReasonMergeQueued, "is merged by the forge: "+checks.Why
+		case checks.State == ChecksUnprotected:
+			s.Reason, s.Message = v1alpha1.ReasonBranchesUnprotected, "waits to be merged by a person: "+checks.Why
 		case checks.State == ChecksPending:
 			s.Reason, s.Message = v1alpha1.ReasonWaitingForChecks, "is merged once its checks have passed: "+checks.Why
 		default:

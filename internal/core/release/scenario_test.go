@@ -44,7 +44,7 @@ import (
 //	update TIER ...                              a new plan with other entries for tiers
 //	now 2026-11-23T09:00                         the time
 //	merge by itself                              its proposals are merged when green
-//	checks TIER Passed|Pending|Failed|Unknown [WHY]
+//	checks TIER Passed|Pending|Failed|Unprotected|Unknown [WHY]
 //	                                             what the checks of its proposal say
 //	pause | go on | skip WAVE|everything         what people ask for
 //	show                                         prints states, acts and waits

@@ -271,8 +271,14 @@ var attributeKinds = map[string]struct{ field, next string }{
 	kindMilestone: {"spec.proposals.milestone", "Open the milestone, or correct spec.proposals.milestone"},
 }
 
-// Warnings names what proposals lack because the server refused it, once for each reason.
+// Warnings names what proposals lack because the server refused it, once for each reason, and who may
+// push to Furrow's branches besides Furrow.
 func (f *Forge) Warnings() manifest.Problems {
+	return append(f.unprotectedWarning(), f.incomplete()...)
+}
+
+// incomplete names what proposals lack.
+func (f *Forge) incomplete() manifest.Problems {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	type key struct{ kind, why string }

@@ -13,7 +13,8 @@ import (
 const maxNamed = 3
 
 // Checks reads what the checks of the server say of a proposal. Furrow's own gate does not count: it
-// says what Furrow knows already. Without any other check nothing was checked, or not yet.
+// says what Furrow knows already. Without any other check nothing was checked, or not yet. Where others
+// may push to Furrow's branches, checks that passed are not enough.
 func (f *Forge) Checks(ctx context.Context, p forge.Proposal) (forge.Checks, error) {
 	at, open := f.seen(p.Branch)
 	switch {
@@ -29,7 +30,15 @@ func (f *Forge) Checks(ctx context.Context, p forge.Proposal) (forge.Checks, err
 	if err != nil {
 		return forge.Checks{}, err
 	}
-	return judgeChecks(checks), nil
+	judged := judgeChecks(checks)
+	if judged.State != forge.ChecksPassed {
+		return judged, nil
+	}
+	who, err := f.unprotected(ctx)
+	if err == nil && who != "" {
+		judged = forge.Checks{State: forge.ChecksUnprotected, Why: fmt.Sprintf("%s can push to furrow/**, and spec.signing of the GitOpsRepo is not set", who)}
+	}
+	return judged, err
 }
 
 // judgeChecks sums checks up.

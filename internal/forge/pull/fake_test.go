@@ -48,8 +48,9 @@ type fake struct {
 	shown []pull.Request
 	// lax lets a branch have several open pull requests.
 	lax bool
-	// requires is what base asks of a merge.
+	// requires is what base asks of a merge, pushers who may push to Furrow's branches.
 	requires forge.Requirements
+	pushers  forge.Pushers
 	access   pull.Access
 	// linear reports whether it merges only what is on top of base.
 	linear bool
@@ -319,6 +320,10 @@ func (s *fake) SetStatus(_ context.Context, commit git.Hash, status pull.Status)
 func (s *fake) Requires(context.Context) (out forge.Requirements, err error) {
 	err = s.call("Requires", func() error { out = s.requires; return nil })
 	return out, err
+}
+
+func (s *fake) Pushers(context.Context) (out forge.Pushers, err error) {
+	return out, s.call("Pushers", func() error { out = s.pushers; return nil })
 }
 
 func (s *fake) Repository(context.Context) (out pull.Repository, err error) {

@@ -270,14 +270,25 @@ func (f *Forge) show(ctx context.Context, branch string, head git.Hash, g gate) 
 func (f *Forge) Requires(ctx context.Context) (forge.Requirements, error) {
 	f.asking.Lock()
 	defer f.asking.Unlock()
-	if now := f.clock.Now(); f.required.at.IsZero() || now.Sub(f.required.at) >= requiredTime {
-		required, err := f.server.Requires(ctx)
+	return f.required.get(ctx, f.clock.Now(), f.server.Requires)
+}
+
+// asked is something that a server said, and when; at is zero before the first time.
+type asked[T any] struct {
+	of T
+	at time.Time
+}
+
+// get returns what the server said at most requiredTime ago.
+func (a *asked[T]) get(ctx context.Context, now time.Time, ask func(context.Context) (T, error)) (T, error) {
+	if a.at.IsZero() || now.Sub(a.at) >= requiredTime {
+		of, err := ask(ctx)
 		if err != nil {
-			return forge.Requirements{}, err
+			return *new(T), err
 		}
-		f.required.of, f.required.at = required, now
+		a.of, a.at = of, now
 	}
-	return f.required.of, nil
+	return a.of, nil
 }
 
 // Supersede marks and closes in one request. What is closed already is left as it is: a person was

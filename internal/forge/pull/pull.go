@@ -34,6 +34,8 @@ type Options struct {
 	Milestone            string
 	// Unlabeled keeps proposals without labels.
 	Unlabeled bool
+	// Signed reports whether only commits with Furrow's own signature count as Furrow's.
+	Signed bool
 }
 
 // Forge is a repository on a server that has pull requests. All that it keeps in memory it can read
@@ -51,14 +53,12 @@ type Forge struct {
 
 	// listing is held before mu.
 	listing sync.Mutex
-	// asking guards required, what base asks of a merge, and tips, where all branches are, each with
-	// when that was asked.
+	// asking guards required, what base asks of a merge, pushers, who may push to Furrow's branches, and
+	// tips, where all branches are, each with when that was asked.
 	asking   sync.Mutex
-	required struct {
-		of forge.Requirements
-		at time.Time
-	}
-	tips struct {
+	required asked[forge.Requirements]
+	pushers  asked[forge.Pushers]
+	tips     struct {
 		refs git.Refs
 		at   time.Time
 	}

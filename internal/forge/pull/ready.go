@@ -2,19 +2,56 @@ package pull
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/forge"
 )
 
-// Ready returns why nothing may be pushed.
+// Ready returns why nothing may be pushed. It also finds out who else may push to Furrow's branches, for
+// Warnings; not to know that holds nothing.
 func (f *Forge) Ready(ctx context.Context) error {
 	access, err := f.server.Access(ctx)
 	if err != nil {
 		return err
 	}
-	return access.refusal(f.server.String())
+	if err := access.refusal(f.server.String()); err != nil {
+		return err
+	}
+	_, _ = f.unprotected(ctx)
+	return nil
+}
+
+// unprotected says who may pass as Furrow; empty if nobody may, or if the server does not say.
+func (f *Forge) unprotected(ctx context.Context) (who string, err error) {
+	if f.options.Signed {
+		return "", nil
+	}
+	f.asking.Lock()
+	defer f.asking.Unlock()
+	p, err := f.pushers.get(ctx, f.clock.Now(), f.server.Pushers)
+	if err != nil || p.State != forge.PushersEverybody {
+		return "", err
+	}
+	return p.Who, nil
+}
+
+// unprotectedWarning says that others may push to Furrow's branches, as far as the server was asked.
+func (f *Forge) unprotectedWarning() manifest.Problems {
+	f.asking.Lock()
+	defer f.asking.Unlock()
+	if f.options.Signed || f.pushers.of.State != forge.PushersEverybody {
+		return nil
+	}
+	return manifest.Problems{{
+		Reason:  v1alpha1.ReasonBranchesUnprotected,
+		Field:   "spec.signing",
+		Message: fmt.Sprintf("%s can push to the branches furrow/** of %s, and Furrow's commits are not signed", f.pushers.of.Who, f.server),
+		Next:    "Set spec.signing, or restrict who may push to furrow/**",
+	}}
 }
 
 // refusal returns why nothing may be pushed to a repository; nil if something may.

@@ -48,6 +48,8 @@ type Server interface {
 	SetStatus(ctx context.Context, commit git.Hash, s Status) error
 	// Requires returns what base asks of a merge.
 	Requires(ctx context.Context) (forge.Requirements, error)
+	// Pushers returns who may push to Furrow's own branches.
+	Pushers(ctx context.Context) (forge.Pushers, error)
 	// Checks returns the last result of each check of a commit, the statuses and what else the
 	// server has of the kind, in no order.
 	Checks(ctx context.Context, commit git.Hash) ([]Check, error)

@@ -27,6 +27,17 @@ func (c *call) getBranch() *answer {
 	})
 }
 
+// listBranches shows the protected branches, and no others.
+func (c *call) listBranches() *answer {
+	rows := []object{}
+	for name, need := range c.repo.protection {
+		if sha := c.repo.git.Branch(name); sha != "" && !need.Ruleset {
+			rows = append(rows, object{"name": name, "commit": object{"sha": sha, "url": c.repoURL(c.repo) + "/commits/" + sha}, "protected": true})
+		}
+	}
+	return ok(rows)
+}
+
 // commit is a commit as the API shows it.
 func (c *call) commit(sha string) object {
 	out, _ := c.repo.git.Git("show", "-s", "--format=%T%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%P%x00%B", sha)
@@ -71,9 +82,9 @@ func (c *call) getProtection() *answer {
 
 // listRules shows what rules of the repository require.
 func (c *call) listRules() *answer {
-	need, there := c.repo.protection[c.params["branch"]]
+	need := c.repo.rules(c.params["branch"])
 	rules := []object{}
-	if !there || !need.Ruleset {
+	if !need.Ruleset {
 		return ok(rules)
 	}
 	rule := func(kind string, parameters object) {
@@ -98,6 +109,10 @@ func (c *call) listRules() *answer {
 	}
 	if need.Linear {
 		rule("required_linear_history", nil)
+	}
+	if need.Restricted {
+		rule("creation", nil)
+		rule("update", object{"update_allows_fetch_and_merge": false})
 	}
 	if need.Queue {
 		rule("merge_queue", object{

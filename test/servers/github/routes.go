@@ -38,6 +38,7 @@ const (
 var routes = compile([]route{
 	{"POST", "/app/installations/{installation_id}/access_tokens", (*call).createInstallationToken, need{app: true}, nil, nil},
 	{"GET", repoPath, (*call).getRepo, need{permissions: "metadata=read", role: rolePull}, nil, nil},
+	{"GET", repoPath + "/branches", (*call).listBranches, need{permissions: "contents=read", role: rolePull}, nil, nil},
 	{"GET", repoPath + "/branches/{branch}", (*call).getBranch, need{permissions: "contents=read", role: rolePull}, nil, nil},
 	{"GET", repoPath + "/branches/{branch}/protection", (*call).getProtection, need{permissions: "administration=read", role: roleAdmin}, nil, nil},
 	{"GET", repoPath + "/rules/branches/{branch}", (*call).listRules, need{permissions: "metadata=read", role: rolePull}, nil, nil},

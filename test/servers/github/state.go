@@ -158,11 +158,23 @@ type Protection struct {
 	Threads bool     // all threads are resolved
 	Linear  bool     // no merge commits
 	Queue   bool     // merged to by the queue, and by nobody
+
+	Restricted bool // by a rule: only who may bypass it creates and updates the branch
 }
 
 // requirements are the protection of a branch; one without any requires nothing.
 func (r *repo) requirements(branch string) *Protection {
 	return cmp.Or(r.protection[branch], &Protection{})
+}
+
+// rules are the protection of a branch, also by a pattern that ends with **.
+func (r *repo) rules(branch string) *Protection {
+	for pattern, p := range r.protection {
+		if prefix, wild := strings.CutSuffix(pattern, "**"); wild && strings.HasPrefix(branch, prefix) {
+			return p
+		}
+	}
+	return r.requirements(branch)
 }
 
 func (s *Server) newID() int64 {

@@ -117,6 +117,7 @@ var operations = compile([]operation{
 	{method: "GET", path: "/personal_access_tokens/self", answer: tokenFields, anyScope: true, handle: (*call).getToken},
 	{method: "GET", path: projectPath + "/members/all/:user_id", answer: memberFields, role: Guest, handle: (*call).getMember},
 	{method: "GET", path: projectPath + "/approval_rules", list: true, params: paged, answer: ruleFields, role: Developer, handle: (*call).listRules},
+	{method: "GET", path: projectPath + "/protected_branches", list: true, params: append([]string{"search string"}, paged...), answer: protectedFields, role: Developer, handle: (*call).listProtected},
 	{method: "GET", path: projectPath + "/protected_branches/:name", answer: protectedFields, role: Developer, handle: (*call).getProtected},
 	{method: "GET", path: trainPath, answer: trainFields, role: Developer, handle: (*call).getTrain},
 	{method: "POST", path: trainPath, list: true, answer: trainFields, status: http.StatusCreated, role: Developer, handle: (*call).addToTrain,

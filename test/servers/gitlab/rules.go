@@ -1,6 +1,10 @@
 package gitlab
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // listRules shows who has to approve.
 func (c *call) listRules() *answer {
@@ -40,7 +44,20 @@ func (c *call) getProtected() *answer {
 	if c.project.protected[name] == None {
 		return notFound("")
 	}
-	return c.ok(object{
-		"id": 1, "name": name, "push_access_levels": []any{}, "merge_access_levels": []any{}, "allow_force_push": false, "code_owner_approval_required": c.project.Owners,
-	})
+	return c.ok(c.protected(name))
 }
+
+// listProtected shows all protected branches.
+func (c *call) listProtected() *answer {
+	return page(c, slices.Sorted(maps.Keys(c.project.protected)), c.protected)
+}
+
+func (c *call) protected(name string) object {
+	level := object{"id": 1, "access_level": c.project.protected[name], "access_level_description": accessLevels[c.project.protected[name]]}
+	return object{
+		"id": 1, "name": name, "push_access_levels": []any{level}, "merge_access_levels": []any{level}, "allow_force_push": false, "code_owner_approval_required": c.project.Owners,
+	}
+}
+
+// accessLevels are what GitLab calls roles in protections.
+var accessLevels = map[Role]string{Developer: "Developers + Maintainers", Maintainer: "Maintainers"}
