@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"go/version"
 	"io"
 	"io/fs"
 	"os"
@@ -24,10 +25,11 @@ func (s *Store) folder(r recipe) (string, error) {
 	return filepath.Join(s.dir, fmt.Sprintf("%s-%s-%s", r.name, r.version, key)), nil
 }
 
-// key digests all that decides what r makes.
+// key digests all that decides what r makes. Of Go only the language version counts: a patch release of the
+// compiler makes no other server.
 func (s *Store) key(r recipe) (string, error) {
 	digest := sha256.New()
-	_, _ = fmt.Fprintln(digest, layout, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, _ = fmt.Fprintln(digest, layout, version.Lang(runtime.Version()), runtime.GOOS, runtime.GOARCH)
 	_, _ = fmt.Fprintf(digest, "%q %q %q %q %q %q\n", r.buildArgs("go.mod", "bin"), r.env(), r.programs, r.aliases, r.data, r.source.copies)
 	if r.kustomizations {
 		_, _ = fmt.Fprintln(digest, "kustomizations")
