@@ -86,7 +86,7 @@ const (
 	test
 )
 
-// row is a package's row in the design: its layer, and which packages of ours it may import.
+// row is a package's row in the map of packages: its layer, and which packages of ours it may import.
 type row struct {
 	path  string
 	layer layer
