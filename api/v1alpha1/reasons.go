@@ -121,6 +121,7 @@ const (
 	ReasonBranchRefused         Reason = "BranchRefused"
 	ReasonForgeRefused          Reason = "ForgeRefused"
 	ReasonRepositoryFailed      Reason = "RepositoryFailed"
+	ReasonTooLargeToRead        Reason = "TooLargeToRead"
 	ReasonCommitNotFound        Reason = "CommitNotFound"
 	ReasonCacheUnusable         Reason = "CacheUnusable"
 	ReasonRaced                 Reason = "Raced"
@@ -392,6 +393,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonCertificateUntrusted, "The certificate of the server is not trusted.", "Give the CA bundle that signed it."},
 		{ReasonBranchRefused, "A rule of the server refuses a branch, such as protected names or a hook.", "Allow `furrow/**` for Furrow's user."},
 		{ReasonForgeRefused, "The forge refused a request.", "See [errors of a forge](forges.md#errors-of-a-forge)."},
+		{ReasonTooLargeToRead, "A file of a GitOps repository, or what lies below a cluster's root, is larger than what Furrow reads of it, or has more files.", "Make it smaller, or move what is not Furrow's elsewhere; the message names the file and the limit."},
 		{ReasonRepositoryFailed, "Git, or its server, failed, and no other reason fits.", "The message quotes the error."},
 		{ReasonCommitNotFound, "The repository does not have a commit that was asked for, for example after a force-push.", "Fetch again, or correct the revision."},
 		{ReasonCacheUnusable, "The directory of the cache holds something else, or is damaged.", "Delete it; it is filled again."},

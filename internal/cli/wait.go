@@ -32,6 +32,8 @@ type waiting struct {
 	read     func(context.Context) (st *state.State, current bool, err error)
 	interval time.Duration
 	out      io.Writer
+	// notes gets what is to be known before the end.
+	notes io.Writer
 }
 
 func newWait() *cobra.Command {
@@ -63,7 +65,7 @@ Exit codes: 0 reached, 1 failed, 2 wrong usage, 4 not reached in time.`,
 		},
 		ValidArgsFunction: session.completeSeeds,
 		RunE: session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
-			w.seed, w.out = strings.Join(args, ""), cmd.OutOrStdout()
+			w.seed, w.out, w.notes = strings.Join(args, ""), cmd.OutOrStdout(), cmd.ErrOrStderr()
 			w.read = func(ctx context.Context) (*state.State, bool, error) {
 				st, err := s.Status(ctx)
 				return st, err == nil && st.Revision == s.Revision(), err
@@ -79,9 +81,10 @@ Exit codes: 0 reached, 1 failed, 2 wrong usage, 4 not reached in time.`,
 }
 
 // run reads the state until it is reached, or time is up. Errors that may pass by themselves are
-// reasons to wait on; the last one is in the message when time is up.
+// reasons to wait on: the first is printed at once, and the last one is in the message when time is
+// up.
 func (w *waiting) run(ctx context.Context) error {
-	timeUp := time.After(w.timeout)
+	timeUp, noted := time.After(w.timeout), false
 	for {
 		st, current, err := w.read(ctx)
 		switch {
@@ -92,7 +95,10 @@ func (w *waiting) run(ctx context.Context) error {
 		}
 		var missing string
 		if err != nil {
-			missing = err.Error()
+			if missing = err.Error(); !noted {
+				noted = true
+				fmt.Fprintf(w.notes, "Waiting up to %s: %s\n", shortDuration(w.timeout), missing)
+			}
 		} else if missing, err = w.missing(st, current); err != nil {
 			return err
 		}

@@ -39,8 +39,8 @@ func TestWaitEndsWhenTheStateIsReached(t *testing.T) {
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
-			var out strings.Builder
-			w := &waiting{seed: c.seed, until: c.until, timeout: time.Hour, interval: time.Millisecond, out: &out}
+			var out, notes strings.Builder
+			w := &waiting{seed: c.seed, until: c.until, timeout: time.Hour, interval: time.Millisecond, out: &out, notes: &notes}
 			reads := c.reads
 			w.read = func(context.Context) (*state.State, bool, error) {
 				if len(reads) == 0 {
@@ -53,6 +53,9 @@ func TestWaitEndsWhenTheStateIsReached(t *testing.T) {
 			err := w.run(t.Context())
 			if out.String() != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Errorf("it says %q and ends with %v", out.String(), err)
+			}
+			if early := strings.Contains(notes.String(), "Waiting up to 1h: no status was reported yet. Start 'furrow run'"); early != (sentence == "nothing was reported yet") {
+				t.Errorf("before the end it says %q", notes.String())
 			}
 			if len(reads) > 0 {
 				t.Errorf("%d reports are not read", len(reads))

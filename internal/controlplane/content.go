@@ -25,6 +25,7 @@ func (r *Repo) PlanOf(ctx context.Context, refs git.Refs, seed string) *plan.Pla
 	if err != nil {
 		return nil
 	}
+	tree = git.Bounded(tree, git.PlanBounds)
 	read, err := plan.Decode(tree)
 	if err != nil {
 		return nil
@@ -43,6 +44,7 @@ func (r *Repo) RetryOf(ctx context.Context, refs git.Refs, p *plan.Plan) *releas
 	if err != nil {
 		return nil
 	}
+	tree = git.Bounded(tree, git.RecordBounds)
 	data, err := fs.ReadFile(tree, release.RecordFile)
 	if err != nil {
 		return nil
@@ -111,7 +113,7 @@ func (r *Repo) Files(ctx context.Context, before, after git.Hash, paths []string
 	}
 	eachOf(func(at string, side map[string]File, f File) {
 		if err == nil {
-			f.Content, err = r.Mirror.Blob(ctx, f.Hash)
+			f.Content, err = r.Mirror.BlobUpTo(ctx, f.Hash, git.MaxBlob)
 			side[at] = f
 		}
 	})
@@ -124,6 +126,7 @@ func (r *Repo) filesOf(ctx context.Context, commit git.Hash, paths []string) (ma
 	if err != nil {
 		return nil, err
 	}
+	tree = git.Bounded(tree, git.PlanBounds)
 	var names []string
 	for _, root := range paths {
 		err := fs.WalkDir(tree, root, func(at string, entry fs.DirEntry, err error) error {

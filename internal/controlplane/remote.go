@@ -112,6 +112,34 @@ func directoryFault(dir, field, command string, stat func(string) error) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonRepositoryFailed, Message: fmt.Sprintf("the directory %s cannot be read: %v", dir, exists), Next: "Correct " + field + ", or what the error names"}
 }
 
+// checkLocal refuses a GitOps repository on this machine that cannot be used, or that is another one
+// by a link: each would take the other's branches for its own.
+func (s *Session) checkLocal(name string, spec v1alpha1.GitOpsRepoSpec) error {
+	dir, local := catalog.LocalDir(s.resolve(spec.URL))
+	if !local {
+		return nil
+	}
+	for _, shallow := range []string{".git/shallow", "shallow"} {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(shallow))); err == nil {
+			return manifest.Problem{Reason: v1alpha1.ReasonRepositoryBroken, Repo: name, Message: fmt.Sprintf("the repository %s is shallow, and Furrow reads its history", dir), Next: fmt.Sprintf("Run 'git -C %s fetch --unshallow', or use a clone with all commits", dir)}
+		}
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil // whoever opens it reports that
+	}
+	for other, had := range s.repos {
+		at, local := catalog.LocalDir(s.resolve(had.spec.URL))
+		if !local || other == name || had.Base != spec.BranchOrDefault() {
+			continue
+		}
+		if at, err := filepath.EvalSymlinks(at); err == nil && at == real {
+			return manifest.Problem{Reason: v1alpha1.ReasonDuplicateDocument, Repo: name, Message: fmt.Sprintf("it is the same repository and branch as GitOpsRepo %q, by a link", other), Next: "Keep one of the two documents"}
+		}
+	}
+	return nil
+}
+
 // remoteOnly reports whether the control plane's authors are not trusted with this machine's files,
 // nor with the choice of where credentials are sent.
 func (s *Session) remoteOnly() bool {

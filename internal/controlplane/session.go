@@ -428,6 +428,9 @@ func (s *Session) openRepo(ctx context.Context, name string, spec v1alpha1.GitOp
 	if err := s.checkSimulation(s.resolve(spec.URL)); err != nil {
 		return engine.Repo{}, err
 	}
+	if err := s.checkLocal(name, spec); err != nil {
+		return engine.Repo{}, err
+	}
 	return s.openMirror(ctx, name, spec)
 }
 

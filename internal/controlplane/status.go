@@ -102,6 +102,7 @@ func readStatus(ctx context.Context, r *Repo, commit git.Hash) (*state.State, er
 	if err != nil {
 		return nil, err
 	}
+	tree = git.Bounded(tree, git.StatusBounds)
 	data, err := fs.ReadFile(tree, state.File)
 	if err != nil {
 		return nil, err

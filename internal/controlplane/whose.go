@@ -34,6 +34,7 @@ func (o *Owners) Of(ctx context.Context, seed string) (plan.Identity, error) {
 	if err != nil {
 		return plan.Identity{}, err
 	}
+	tree = git.Bounded(tree, git.PlanBounds)
 	read, err := plan.Decode(tree)
 	if err != nil {
 		read = &plan.Plan{} // a run reports it; the owner is unknown

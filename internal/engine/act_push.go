@@ -115,11 +115,12 @@ func (s *slice) refusal(u update, refused *git.PushError) manifest.Problem {
 	if u.New.IsZero() {
 		verb = "delete"
 	}
-	next := "Let Furrow's user create, change and delete branches furrow/** there."
-	if refused.Locked(u.Ref) {
-		next = "A push that was cut off may have left that lock: remove the file on the server while nothing is pushed there."
-	} else if refused.Text != "" {
-		reason += "; the server said: " + refused.Text
+	next := refused.Next()
+	if next == "" {
+		next = "Let Furrow's user create, change and delete branches furrow/** there."
+		if refused.Text != "" {
+			reason += "; the server said: " + refused.Text
+		}
 	}
 	return manifest.Problem{
 		Reason: v1alpha1.ReasonBranchRefused, Seed: u.action.Seed, Repo: s.repo.name, Path: u.Ref,

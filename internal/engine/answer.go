@@ -192,13 +192,25 @@ func (o *observation) answerEntries(_ context.Context, r *repoState, q pass.Ques
 }
 
 func (o *observation) answerBlob(ctx context.Context, r *repoState, q pass.Question) error {
-	data, err := r.blob(ctx, q.Commit)
+	data, err := r.Mirror.BlobUpTo(ctx, q.Commit, git.MaxBlob)
 	set(&r.facts.Blobs, q.Commit, data)
+	if git.IsTooLarge(err) {
+		return r.tooLarge(q.Commit, err)
+	}
 	return err
 }
 
-func (r *repoState) blob(ctx context.Context, hash layout.Hash) ([]byte, error) {
-	return r.Mirror.Blob(ctx, hash)
+// tooLarge names a file that is too large to be read, and the commit that has it.
+func (r *repoState) tooLarge(blob layout.Hash, err error) error {
+	p := manifest.Problem{Reason: v1alpha1.ReasonTooLargeToRead, Repo: r.name, Message: err.Error(), Next: "Move what is not Furrow's elsewhere, or make it smaller"}
+	for commit, entries := range r.facts.Entries {
+		for at, hash := range entries {
+			if hash == blob && (p.Path == "" || at < p.Path) {
+				p.Path, p.Message = at, fmt.Sprintf("%s of commit %s: %v", at, commit, err)
+			}
+		}
+	}
+	return p
 }
 
 // answerPast goes back along the plan branch, and adds to what earlier questions have found of the
@@ -237,6 +249,7 @@ func (o *observation) answerFiles(ctx context.Context, r *repoState, q pass.Ques
 	if err != nil {
 		return err
 	}
+	tree = git.Bounded(tree, git.PlanBounds)
 	for _, root := range q.Paths {
 		var names []string
 		err := fs.WalkDir(tree, root, func(at string, entry fs.DirEntry, err error) error {
@@ -391,7 +404,7 @@ func (o *observation) answerRootDir(ctx context.Context, r *repoState, q pass.Qu
 // folder reads what others have in the directory of a root, whose tree is given, and Flux reads.
 // What is below furrow/ there is left out: only we write it. The result is cached by the tree,
 // since every tier of a cluster asks for the same directory, and a merge elsewhere does not change
-// it. All files are fetched in one request.
+// it.
 func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash, ignores [2]string) (layout.Folder, error) {
 	key := folderKey{root, tree, ignores}
 	if known, ok := r.folders.Get(key); ok {
@@ -401,9 +414,26 @@ func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash, i
 	if err != nil {
 		return layout.Folder{}, err
 	}
+	all = git.Bounded(all, git.RootBounds)
+	files, err := r.folderFiles(ctx, all, root, ignores)
+	if git.IsTooLarge(err) { // this root alone cannot be used
+		folder := layout.UnreadFolder(root, err)
+		r.folders.Put(key, folder)
+		return folder, nil
+	}
+	if err != nil {
+		return layout.Folder{}, fmt.Errorf("reading the directory %q of the root: %w", root, manifest.About(manifest.Problem{Path: root}, err))
+	}
+	folder := layout.ReadFolder(root, files)
+	r.folders.Put(key, folder)
+	return folder, nil
+}
+
+// folderFiles reads the files of a root's directory. All are fetched in one request.
+func (r *repoState) folderFiles(ctx context.Context, all fs.FS, root string, ignores [2]string) (map[string][]byte, error) {
 	var names []string
 	ignore := git.ParseIgnore(ignores[:]...)
-	err = fs.WalkDir(all, cmp.Or(root, "."), func(at string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(all, cmp.Or(root, "."), func(at string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -423,12 +453,7 @@ func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash, i
 			files[at], err = fs.ReadFile(all, at)
 		}
 	}
-	if err != nil {
-		return layout.Folder{}, fmt.Errorf("reading the directory %q of the root: %w", root, manifest.About(manifest.Problem{Path: root}, err))
-	}
-	folder := layout.ReadFolder(root, files)
-	r.folders.Put(key, folder)
-	return folder, nil
+	return files, err
 }
 
 // answerHealth asks the channel. A key without an answer is not known, and is noted as such, so

@@ -54,6 +54,7 @@ type Mirror interface {
 	Prefetch(ctx context.Context, commit git.Hash, dirs ...string) error
 	PrefetchBlobs(ctx context.Context, blobs []git.Hash) error
 	Blob(ctx context.Context, hash git.Hash) ([]byte, error)
+	BlobUpTo(ctx context.Context, hash git.Hash, limit int64) ([]byte, error)
 	Commit(hash git.Hash) (git.CommitInfo, error)
 	Entries(commit git.Hash, paths []string) (map[string]git.Entry, error)
 	Log(from, stop git.Hash) iter.Seq2[git.CommitInfo, error]
@@ -214,6 +215,8 @@ type openRepo struct {
 	spec v1alpha1.GitOpsRepoSpec
 	// diffs are the paths that differ between two commits.
 	diffs recent.Cache[[2]git.Hash, []string]
+	// offBase are commits that are not among the states of base, with the head that this is true of.
+	offBase recent.Cache[git.Hash, git.Hash]
 	// entries is what commits have at paths.
 	entries recent.Cache[layout.Hash, map[string]layout.Hash]
 	// cooldown is active while the repository's servers do not answer.
@@ -234,6 +237,7 @@ type openRepo struct {
 // turn begins another pass.
 func (r *openRepo) turn() {
 	r.diffs.Turn()
+	r.offBase.Turn()
 	r.entries.Turn()
 	r.folders.Turn()
 }

@@ -85,6 +85,11 @@ func (m faultyMirror) Blob(ctx context.Context, hash git.Hash) (data []byte, err
 	return data, err
 }
 
+func (m faultyMirror) BlobUpTo(ctx context.Context, hash git.Hash, limit int64) (data []byte, err error) {
+	err = m.faults.do(func() error { data, err = m.Mirror.BlobUpTo(ctx, hash, limit); return err })
+	return data, err
+}
+
 func (m faultyMirror) FS(ctx context.Context, commit git.Hash) (tree fs.FS, err error) {
 	err = m.faults.do(func() error { tree, err = m.Mirror.FS(ctx, commit); return err })
 	return tree, err

@@ -29,6 +29,20 @@ func (w *world) status() (git.CommitInfo, string) {
 	return commit, string(data)
 }
 
+// A server may let branches only go forward, as 'git init --shared' has it.
+func TestAStatusIsReportedWhereBranchesOnlyGoForward(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+	w.gitops.forwardOnly = true
+	w.rounds(1)
+	first, _ := w.status()
+	w.control.put("main", "plant", map[string]string{"seeds/web.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: default}\ndata: {a: b}\n"})
+	w.rounds(2)
+	second, text := w.status()
+	if second.Hash == first.Hash || len(second.Parents) != 1 || !strings.Contains(text, "web") {
+		t.Errorf("the status stays at commit %s, with the parents %v:\n%s", second.Hash, second.Parents, text)
+	}
+}
+
 func TestAStatusInWhichNothingChangedIsPublishedOnceAnInterval(t *testing.T) {
 	cases := map[string]struct {
 		interval, heartbeat time.Duration

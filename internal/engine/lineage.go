@@ -32,15 +32,20 @@ type lineage struct {
 // maxLag is how many states back a reconciler's revision is searched.
 const maxLag = 10_000
 
-// position returns the index of a commit among the states of base; false if it is not one.
+// position returns the index of a commit among the states of base; false if it is not one. A commit
+// that was not found up to an earlier head is searched only among the states since.
 func (r *repoState) position(commit git.Hash) (int, bool, error) {
 	l := &r.lineage
 	if l.index == nil {
 		*l = lineage{states: []git.Hash{r.head}, index: map[git.Hash]int{r.head: 0}, whole: map[string]int{}, below: map[string]int{}}
 	}
+	searched, known := r.offBase.Get(commit)
 	for !l.ended {
 		if at, ok := l.index[commit]; ok {
 			return at, true, nil
+		}
+		if _, reached := l.index[searched]; known && reached {
+			return 0, false, nil
 		}
 		last, err := r.Mirror.Commit(l.states[len(l.states)-1])
 		if err != nil {
@@ -54,6 +59,9 @@ func (r *repoState) position(commit git.Hash) (int, bool, error) {
 		l.states = append(l.states, last.Parents[0])
 	}
 	at, ok := l.index[commit]
+	if !ok {
+		r.offBase.Put(commit, r.head)
+	}
 	return at, ok, nil
 }
 

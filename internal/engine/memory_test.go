@@ -32,6 +32,8 @@ type memory struct {
 	commits map[git.Hash]git.CommitInfo
 	// pushes counts the requests that changed something.
 	pushes int
+	// forwardOnly refuses to move a branch to a commit that does not follow the one it is at.
+	forwardOnly bool
 }
 
 func newMemory() *memory {
@@ -82,6 +84,21 @@ func (m *memory) Blob(_ context.Context, hash git.Hash) ([]byte, error) {
 	}
 	return data, nil
 }
+
+func (m *memory) BlobUpTo(ctx context.Context, hash git.Hash, limit int64) ([]byte, error) {
+	data, err := m.Blob(ctx, hash)
+	if int64(len(data)) > limit {
+		return nil, tooLarge(hash)
+	}
+	return data, err
+}
+
+// tooLarge is what a mirror says of a blob over the limit.
+type tooLarge git.Hash
+
+func (h tooLarge) Error() string { return fmt.Sprintf("blob %s is too large", git.Hash(h)) }
+
+func (tooLarge) Failure() (kind string, wait time.Duration) { return "too large", 0 }
 
 // unknown is what a mirror says of a commit that it does not have.
 type unknown git.Hash
@@ -349,6 +366,9 @@ func (m *memory) Push(ctx context.Context, updates []git.Update) error {
 		}
 		if _, ok := m.commits[u.New]; !ok && !u.New.IsZero() {
 			return fmt.Errorf("there is no commit %s", hex.EncodeToString(u.New[:]))
+		}
+		if m.forwardOnly && !u.Old.IsZero() && !u.New.IsZero() && !slices.Contains(m.commits[u.New].Parents, u.Old) {
+			return &git.PushError{Refs: map[string]string{u.Ref: "non-fast-forward"}}
 		}
 	}
 	for _, u := range updates {

@@ -223,6 +223,7 @@ func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit
 	if err != nil {
 		return nil, err
 	}
+	tree = git.Bounded(tree, git.PlanBounds)
 	read, err := plan.Decode(tree)
 	if err == nil && read.Seed != seed {
 		err = manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Seed: seed, Message: fmt.Sprintf("it is the plan of seed %q", read.Seed)}

@@ -12,6 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/git"
 )
 
 // Preview is what the control plane as it is now makes of a seed's plan.
@@ -122,7 +123,7 @@ func (o *observation) content(ctx context.Context, s *pass.Seed, t *plan.Tier, p
 	if data := s.File(t.Repo, path, hash); data != nil || r == nil || r.openRepo == nil {
 		return data
 	}
-	data, err := r.blob(ctx, hash)
+	data, err := r.Mirror.BlobUpTo(ctx, hash, git.MaxBlob)
 	if err != nil {
 		return nil
 	}

@@ -79,6 +79,7 @@ func (r *repoState) readStatus(ctx context.Context, commit git.Hash) (*state.Sta
 	if err != nil {
 		return nil, err
 	}
+	tree = git.Bounded(tree, git.StatusBounds)
 	data, err := fs.ReadFile(tree, state.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -156,16 +157,22 @@ func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Rep
 		o.engine.reported = is
 		return nil
 	}
-	// A report has no past: its commit has no parent, so the branch does not grow.
-	by := o.engine.person()
-	commit, err := r.Mirror.CommitTree(tree.Hash, nil, git.CommitMeta{Author: by, Message: "Report the state of all seeds\n"})
-	if err != nil {
-		return err
+	// A report has no past: its commit has no parent, so the branch does not grow. A server that does
+	// not let the branch be moved back gets it on top of the last one.
+	by, commit := o.engine.person(), git.Hash{}
+	for _, parents := range [][]git.Hash{nil, {old}} {
+		commit, err = r.Mirror.CommitTree(tree.Hash, parents, git.CommitMeta{Author: by, Message: "Report the state of all seeds\n"})
+		if err != nil {
+			return err
+		}
+		if err := r.ready(ctx, o.engine.began); err != nil {
+			return err
+		}
+		err = r.move(ctx, git.Update{Ref: branch, Old: old, New: commit, Objects: append(slices.Clone(tree.Objects), commit)})
+		if old.IsZero() || !git.IsFastForwardOnly(err) {
+			break
+		}
 	}
-	if err := r.ready(ctx, o.engine.began); err != nil {
-		return err
-	}
-	err = r.move(ctx, git.Update{Ref: branch, Old: old, New: commit, Objects: append(tree.Objects, commit)})
 	if git.IsLeaseRefused(err) {
 		return nil // another engine was faster, and has observed no less
 	}

@@ -24,6 +24,17 @@ func (m *Mirror) Blob(ctx context.Context, hash Hash) ([]byte, error) {
 	return m.Objects.Blob(hash)
 }
 
+// BlobUpTo is Blob for one of up to limit bytes; IsTooLarge reports that it is larger. What has to be
+// fetched goes to the disk, and only what is within the limit to memory.
+func (m *Mirror) BlobUpTo(ctx context.Context, hash Hash, limit int64) ([]byte, error) {
+	if !m.Has(hash) {
+		if err := m.PrefetchBlobs(ctx, []Hash{hash}); err != nil {
+			return nil, err
+		}
+	}
+	return m.Objects.BlobUpTo(hash, limit)
+}
+
 // Prefetch fetches, in one request, all blobs below dirs that the mirror lacks, those of symbolic
 // links too. No dirs means the whole tree; absent ones are skipped. If nothing is missing, the
 // server is not contacted.

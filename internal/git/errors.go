@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -37,6 +38,7 @@ const (
 	kindTrust
 	kindCanceled
 	kindUnknown
+	kindTooLarge
 )
 
 // Error is a failure of this package, without credentials in its text. Predicates such as IsAuth
@@ -64,7 +66,7 @@ func (e *Error) Unwrap() error { return e.cause }
 // reasons of errors by their kind, as the list of reasons in the API has them.
 var reasons = map[kind]string{
 	kindAuth: "CredentialsRefused", kindNotFound: "RepositoryNotFound", kindNetwork: "RepositoryUnavailable", kindCanceled: "RepositoryUnavailable",
-	kindTrust: "CertificateUntrusted", kindUnknown: "CommitNotFound", kindOther: "RepositoryFailed",
+	kindTrust: "CertificateUntrusted", kindUnknown: "CommitNotFound", kindTooLarge: "TooLargeToRead", kindOther: "RepositoryFailed",
 }
 
 // Reason says in a word what failed.
@@ -78,7 +80,7 @@ type failure interface {
 }
 
 // kinds of failures, by the names that other packages know them by.
-var kindNames = map[string]kind{"auth": kindAuth, "not found": kindNotFound, "network": kindNetwork, "trust": kindTrust, "unknown": kindUnknown}
+var kindNames = map[string]kind{"auth": kindAuth, "not found": kindNotFound, "network": kindNetwork, "trust": kindTrust, "unknown": kindUnknown, "too large": kindTooLarge}
 
 // hasKind reports whether an error is a failure of one of these kinds, of Git or of another package
 // that names its failures alike (Failure).
@@ -119,6 +121,9 @@ func IsUntrusted(err error) bool { return hasKind(err, kindTrust) }
 
 // IsUnknown reports whether the mirror does not have the commit, tree or blob that was asked for.
 func IsUnknown(err error) bool { return odb.IsUnknown(err) || hasKind(err, kindUnknown) }
+
+// IsTooLarge reports whether a file, or a tree, is larger than what the caller reads.
+func IsTooLarge(err error) bool { return odb.IsTooLarge(err) || hasKind(err, kindTooLarge) }
 
 // IsForeign reports whether a directory holds something other than a mirror of ours.
 func IsForeign(err error) bool { return odb.IsForeign(err) }
@@ -165,10 +170,31 @@ func (e *PushError) Error() string {
 		}
 		fmt.Fprintf(&b, " %s (%s)", ref, e.Refs[ref])
 	}
-	if e.Text != "" {
+	if e.Text != "" && e.Next() == "" {
 		fmt.Fprintf(&b, "; the server said: %s", e.Text)
 	}
 	return b.String()
+}
+
+// refusals are what Git refuses for a reason that is known, and what to do about it.
+var refusals = []struct{ words, next string }{
+	{"'refs/heads/furrow' exists", "Delete or rename branch furrow: Git cannot have it beside Furrow's branches furrow/**."},
+	{"deletion prohibited", "Let the server delete branches furrow/**: set receive.denyDeletes to false there."},
+	{"non-fast-forward", "Let the server move branches furrow/** back: set receive.denyNonFastForwards to false there; 'git init --shared' sets it."},
+	{"branch is currently checked out", "The repository is not bare. Use a bare one, as 'git clone --bare' makes, or set receive.denyCurrentBranch to updateInstead there."},
+	{".lock': File exists", "A push that was cut off may have left that lock: remove the file on the server while nothing is pushed there."},
+}
+
+// Next says what to do about a refusal whose cause is known; empty if it is not.
+func (e *PushError) Next() string {
+	for _, ref := range slices.Sorted(maps.Keys(e.Refs)) {
+		for _, r := range refusals {
+			if strings.Contains(e.Refs[ref], r.words) || len(e.Refs) == 1 && strings.Contains(e.Text, r.words) {
+				return r.next
+			}
+		}
+	}
+	return ""
 }
 
 // Reason says in a word whether somebody was faster, or the server refuses the branch.
@@ -199,6 +225,12 @@ func IsLeaseRefused(err error) bool {
 func IsRefRefused(err error) bool {
 	var e *PushError
 	return errors.As(err, &e) && len(e.Refs) > len(e.Raced)
+}
+
+// IsFastForwardOnly reports whether the server lets branches only go forward.
+func IsFastForwardOnly(err error) bool {
+	e, ok := errors.AsType[*PushError](err)
+	return ok && strings.Contains(strings.Join(slices.Collect(maps.Values(e.Refs)), " "), "non-fast-forward")
 }
 
 // maxText bounds what is repeated of a server's or a library's text.
@@ -258,8 +290,14 @@ var rules = []struct {
 	{says("ermission denied"), kindAuth, ""},
 	{says("ssh: unable to authenticate"), kindAuth, "the server does not accept the identity: add its public key, as a deploy key of the repository or a key of a user"},
 	{is(fs.ErrPermission), kindAuth, ""},
+	{isSHA256, kindOther, "the repository has SHA-256 objects, which Furrow does not support: use one that was made with 'git init --object-format=sha1'"},
 	{isNetwork, kindNetwork, ""},
 }
+
+// longHash is what go-git says of a server whose list of branches has longer hashes than SHA-1.
+var longHash = regexp.MustCompile(`no space after hash \([0-9a-f]{24}`)
+
+func isSHA256(err error) bool { return longHash.MatchString(err.Error()) }
 
 func is(target error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, target) }

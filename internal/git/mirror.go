@@ -62,10 +62,16 @@ func Open(ctx context.Context, dir string, remote Remote) (*Mirror, error) {
 	return m, nil
 }
 
-// Close collects the mirror, and lets go of open files and idle connections. The mirror stays on
-// disk.
+// closeLimit bounds the collection of a mirror that is closed, because a process that ends is killed
+// soon after it was asked to.
+const closeLimit = 2 * time.Second
+
+// Close collects the mirror if that is soon done, and lets go of open files and idle connections. The
+// mirror stays on disk.
 func (m *Mirror) Close() error {
-	_ = m.Collect(context.Background()) // the next one tries again
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	defer cancel()
+	_ = m.Collect(ctx) // the next one tries again
 	m.remote.close()
 	return m.db.Close()
 }
@@ -98,7 +104,7 @@ func (m *Mirror) Seen() (Refs, error) { return m.db.Refs() }
 // Symbolic links are not followed: they can be read as links, and not opened, so Stat and
 // Lstat are the same. Submodules are irregular and cannot be opened.
 func (m *Mirror) FS(ctx context.Context, commit Hash) (fs.FS, error) {
-	return m.Objects.FS(ctx, commit, m.Blob)
+	return m.Objects.FS(ctx, commit, func(ctx context.Context, hash Hash) error { return m.fetchBlobs(ctx, []Hash{hash}) })
 }
 
 // String names the remote, without credentials.

@@ -38,9 +38,12 @@ func LongURL(raw string) string {
 // defaultPorts are those that a URL need not name.
 var defaultPorts = map[string]string{"http": "80", "https": "443", "ssh": "22"}
 
+// slashes are those that servers read as one.
+var slashes = regexp.MustCompile("/{2,}")
+
 // CanonicalURL returns the one form of all ways to write the URL of a repository: without user,
-// query and default port, the scheme and the host in lower case, the path without .git and slashes
-// at its end. That of a directory of this machine is its clean path. Repositories are compared by
+// query and default port, the scheme and the host in lower case, the path without doubled slashes, and
+// without .git and slashes at its end. That of a directory of this machine is its clean path. Repositories are compared by
 // it and by nothing else.
 func CanonicalURL(raw string) string {
 	if raw == "" {
@@ -62,7 +65,7 @@ func CanonicalURL(raw string) string {
 	if port := u.Port(); port != "" && port != defaultPorts[u.Scheme] {
 		host += ":" + port
 	}
-	return u.Scheme + "://" + host + withoutGit(u.EscapedPath())
+	return u.Scheme + "://" + host + withoutGit(slashes.ReplaceAllString(u.EscapedPath(), "/"))
 }
 
 // SameRepository reports whether two URLs, one of them from a cluster, may be of one repository. It

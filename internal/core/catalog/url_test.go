@@ -12,7 +12,7 @@ import (
 func TestOneRepositoryHasOneCanonicalURL(t *testing.T) {
 	for want, urls := range map[string][]string{
 		"https://git.example.com/org/repo": {
-			"https://git.example.com/org/repo", "https://git.example.com/org/repo.git", "https://git.example.com/org/repo/", "HTTPS://Git.Example.com/org/repo.git/",
+			"https://git.example.com/org/repo", "https://git.example.com/org/repo.git", "https://git.example.com/org/repo/", "HTTPS://Git.Example.com/org/repo.git/", "https://git.example.com//org///repo.git//",
 			"https://somebody@git.example.com/org/repo", "https://a:b@git.example.com:443/org/repo?x=y#z",
 		},
 		"https://git.example.com:8443/org/repo": {"https://git.example.com:8443/org/repo.git"},

@@ -85,6 +85,13 @@ var neverFetched = []string{
 // neverFetchedDirs are the directories that source-controller never has in an artifact.
 var neverFetchedDirs = []string{".git", ".github", ".circleci"}
 
+// UnreadFolder is the directory of a root that is too large to be read: whether Flux can build it is
+// not known.
+func UnreadFolder(root string, why error) Folder {
+	return Folder{Problems: manifest.Problems{{Reason: v1alpha1.ReasonTooLargeToRead, Source: manifest.Source{File: cmp.Or(root, ".")},
+		Message: fmt.Sprintf("the directory of the root cannot be checked: %v", why), Next: "Move manifests that are not Furrow's out of it, to a path with a Kustomization of its own"}}}
+}
+
 // FolderFile reports whether Flux reads a regular file when it builds the directory of
 // a root. Both are relative to the repository; an empty root is all of it.
 func FolderFile(root, file string) bool {

@@ -2,6 +2,7 @@ package plain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -36,10 +37,21 @@ func (f *Forge) move(ctx context.Context, p forge.Proposal, decide func(observat
 			return err
 		}
 		if err = f.mirror.Push(ctx, updates); !git.IsLeaseRefused(err) {
-			return err
+			return withNext(err)
 		}
 	}
+	if refused, ok := errors.AsType[*git.PushError](err); ok && refused.Next() != "" {
+		return withNext(err)
+	}
 	return fmt.Errorf("others keep moving the branches, %d times in a row: %w", maxTries, err)
+}
+
+// withNext adds what to do about a push that was refused, where that is known.
+func withNext(err error) error {
+	if refused, ok := errors.AsType[*git.PushError](err); ok && refused.Next() != "" {
+		return fmt.Errorf("%w. %s", err, refused.Next())
+	}
+	return err
 }
 
 // observe reads the branch of p as it is now.

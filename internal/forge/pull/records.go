@@ -148,6 +148,7 @@ func (s *records) readBranch(ctx context.Context, name string, tip git.Hash) err
 	if err != nil {
 		return err
 	}
+	tree = git.Bounded(tree, git.RecordBounds)
 	if err := s.mirror.Prefetch(ctx, tip); err != nil {
 		return err
 	}

@@ -1,6 +1,10 @@
 package odb
 
-import "github.com/go-git/go-git/v5/plumbing"
+import (
+	"fmt"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
 
 // Blob returns a blob's content.
 func (o *Objects) Blob(hash Hash) ([]byte, error) {
@@ -54,4 +58,14 @@ func (o *Objects) collectLacking(e Entry, lacking *objectList, walked map[Hash]b
 		}
 	}
 	return nil
+}
+
+// BlobUpTo returns a blob's content unless it has more than limit bytes; IsTooLarge reports that.
+// The size is read first, so a blob of any size costs no more than limit.
+func (o *Objects) BlobUpTo(hash Hash, limit int64) ([]byte, error) {
+	size, err := o.size(hash)
+	if err == nil && size > limit {
+		return nil, &Error{op: "read", object: hash.String(), kind: kindTooLarge, text: fmt.Sprintf("it has %d bytes, and Furrow reads at most %d of such a file", size, limit)}
+	}
+	return o.Blob(hash) // which says why the size is not known
 }

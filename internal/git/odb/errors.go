@@ -8,6 +8,7 @@ const (
 	kindUnknown kind = iota
 	kindForeign
 	kindCorrupt
+	kindTooLarge
 )
 
 // Error is a failure of this package. Predicates such as IsUnknown distinguish failures.
@@ -22,7 +23,7 @@ type Error struct {
 func (e *Error) Error() string { return e.op + " " + e.object + ": " + e.text }
 
 // reasons of errors by their kind, as the list of reasons in the API has them.
-var reasons = map[kind]string{kindUnknown: "CommitNotFound", kindForeign: "CacheUnusable", kindCorrupt: "CacheUnusable"}
+var reasons = map[kind]string{kindUnknown: "CommitNotFound", kindForeign: "CacheUnusable", kindCorrupt: "CacheUnusable", kindTooLarge: "TooLargeToRead"}
 
 // Reason says in a word what failed.
 func (e *Error) Reason() string { return reasons[e.kind] }
@@ -41,6 +42,9 @@ func IsForeign(err error) bool { return hasKind(err, kindForeign) }
 
 // IsCorrupt reports whether an object cannot be read.
 func IsCorrupt(err error) bool { return hasKind(err, kindCorrupt) }
+
+// IsTooLarge reports whether a blob is larger than what the caller reads.
+func IsTooLarge(err error) bool { return hasKind(err, kindTooLarge) }
 
 func unknown(hash Hash, text string) error {
 	return &Error{op: "read", object: hash.String(), kind: kindUnknown, text: text}

@@ -13,15 +13,15 @@ import (
 )
 
 // FS returns the tree of commit as a read-only file system. It is safe for several goroutines if
-// blob is.
+// fetch is.
 //
-// Walking it reads trees only. A file's content is read by blob, when it is asked for; a nil blob
-// reads from the database. Nothing is read after ctx is done.
+// Walking it reads trees only, and a file's content, or size, when it is asked for. fetch gets a blob
+// that is not here yet; nil where all are. Nothing is read after ctx is done.
 //
 // Symbolic links are not followed, since a link may point outside the tree: they can be read as
 // links, and not opened, so Stat and Lstat are the same. Submodules are irregular and cannot be
 // opened.
-func (o *Objects) FS(ctx context.Context, commit Hash, blob func(context.Context, Hash) ([]byte, error)) (fs.FS, error) {
+func (o *Objects) FS(ctx context.Context, commit Hash, fetch func(context.Context, Hash) error) (fs.FS, error) {
 	info, err := o.Commit(commit)
 	if err != nil {
 		return nil, err
@@ -29,16 +29,13 @@ func (o *Objects) FS(ctx context.Context, commit Hash, blob func(context.Context
 	if _, err := o.tree(info.Tree); err != nil {
 		return nil, err
 	}
-	if blob == nil {
-		blob = func(_ context.Context, hash Hash) ([]byte, error) { return o.Blob(hash) }
-	}
-	return &treeFS{objects: o, blob: blob, ctx: ctx, root: info.Tree}, nil
+	return &treeFS{objects: o, fetch: fetch, ctx: ctx, root: info.Tree}, nil
 }
 
 // treeFS keeps its context because the methods of io/fs take none.
 type treeFS struct {
 	objects *Objects
-	blob    func(context.Context, Hash) ([]byte, error)
+	fetch   func(context.Context, Hash) error
 	ctx     context.Context
 	root    Hash
 }
@@ -101,7 +98,7 @@ func (f *treeFS) content(op, name string, found fileNode) ([]byte, error) {
 	if !found.entry.Mode.IsFile() {
 		return nil, &fs.PathError{Op: op, Path: name, Err: errors.New("is not a regular file")}
 	}
-	content, err := f.blob(f.ctx, found.entry.Hash)
+	content, err := f.blob(found.entry.Hash)
 	if err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
@@ -129,7 +126,7 @@ func (f *treeFS) ReadLink(name string) (string, error) {
 	if found.entry.Mode != ModeSymlink || found.blobSize() > maxLink {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
 	}
-	text, err := f.blob(f.ctx, found.entry.Hash)
+	text, err := f.blob(found.entry.Hash)
 	if err != nil {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
 	}
@@ -191,17 +188,36 @@ func (n fileNode) Size() int64 {
 	return n.blobSize()
 }
 
-// blobSize returns the size without reading the content where the blob is here; else it has to be
-// fetched.
+// blobSize returns the size without reading the content, which may have to be fetched first.
 func (n fileNode) blobSize() int64 {
-	if size, err := n.fs.objects.size(n.entry.Hash); err == nil {
-		return size
+	size, err := n.fs.objects.size(n.entry.Hash)
+	if err != nil && n.fs.get(n.entry.Hash) == nil {
+		size, err = n.fs.objects.size(n.entry.Hash)
 	}
-	content, err := n.fs.blob(n.fs.ctx, n.entry.Hash)
 	if err != nil {
 		return 0
 	}
-	return int64(len(content))
+	return size
+}
+
+// blob reads a blob, and fetches it first if it is not here.
+func (f *treeFS) blob(hash Hash) ([]byte, error) {
+	content, err := f.objects.Blob(hash)
+	if !IsUnknown(err) || f.objects.Has(hash) {
+		return content, err
+	}
+	if err := f.get(hash); err != nil {
+		return nil, err
+	}
+	return f.objects.Blob(hash)
+}
+
+// get fetches a blob that is not here.
+func (f *treeFS) get(hash Hash) error {
+	if f.fetch == nil {
+		return unknown(hash, lacking)
+	}
+	return f.fetch(f.ctx, hash)
 }
 
 // openFile is a regular file, read as a whole when it was opened.

@@ -154,8 +154,7 @@ func (s *store) size(hash Hash) (int64, error) {
 	if packed {
 		return size, err
 	}
-	_, content, err := readLoose(s.loosePath(hash))
-	return int64(len(content)), err
+	return looseSize(s.loosePath(hash))
 }
 
 // refresh takes up the packs of other processes, and reports whether there were any.
@@ -255,15 +254,7 @@ func readLoose(path string) (typ plumbing.ObjectType, content []byte, err error)
 	}
 	defer pool.PutZlibReader(unzip)
 	in := bufio.NewReaderSize(unzip.Reader, maxLooseHeader)
-	header, err := in.ReadString(0)
-	if err != nil {
-		return 0, nil, err
-	}
-	name, digits, _ := strings.Cut(strings.TrimSuffix(header, "\x00"), " ")
-	if typ, err = plumbing.ParseObjectType(name); err != nil {
-		return 0, nil, err
-	}
-	size, err := strconv.Atoi(digits)
+	typ, size, err := readHeader(in)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -276,4 +267,34 @@ func readLoose(path string) (typ plumbing.ObjectType, content []byte, err error)
 		return 0, nil, fmt.Errorf("it has %d bytes, not %d", raw.Len(), size)
 	}
 	return typ, raw.Bytes(), nil
+}
+
+// readHeader reads the type and size that a loose object begins with.
+func readHeader(in *bufio.Reader) (typ plumbing.ObjectType, size int, err error) {
+	header, err := in.ReadString(0)
+	if err != nil {
+		return 0, 0, err
+	}
+	name, digits, _ := strings.Cut(strings.TrimSuffix(header, "\x00"), " ")
+	if typ, err = plumbing.ParseObjectType(name); err != nil {
+		return 0, 0, err
+	}
+	size, err = strconv.Atoi(digits)
+	return typ, size, err
+}
+
+// looseSize returns the size of a loose object without reading it.
+func looseSize(path string) (int64, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = file.Close() }()
+	unzip, err := pool.GetZlibReader(file)
+	if err != nil {
+		return 0, err
+	}
+	defer pool.PutZlibReader(unzip)
+	_, size, err := readHeader(bufio.NewReaderSize(unzip.Reader, maxLooseHeader))
+	return int64(size), err
 }
