@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 )
 
@@ -62,7 +63,55 @@ func (f *sessionFlags) completeSeeds(_ *cobra.Command, args []string, _ string) 
 	return slices.Sorted(maps.Keys(names)), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completionLimit bounds how long the shell waits for the API server.
+// completeObjects returns the ids of the objects of a control plane that is a directory, without what
+// renderers or plugins would make of them: those are not run for a completion.
+func (f *sessionFlags) completeObjects(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	options, err := f.resolved()
+	if err != nil || len(args) > 0 || options.ControlPlane == "" || strings.Contains(options.ControlPlane, "://") {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	tree, err := controlplane.Below(os.DirFS(options.ControlPlane), options.Path, options.ControlPlane)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	cat, err := catalog.Load(tree)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ids := map[string]bool{}
+	for _, s := range cat.Seeds {
+		for _, o := range s.Objects() {
+			ids[o.ID.String()] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(ids)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeProposals returns the names of the proposals of a control plane; none where its
+// repositories do not answer in time.
+func (f *sessionFlags) completeProposals(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionLimit)
+	defer cancel()
+	s, err := f.open(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer s.Close()
+	all, err := proposals(ctx, s)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := map[string]bool{}
+	for _, l := range all {
+		names[l.shortName()] = true
+	}
+	return slices.Sorted(maps.Keys(names)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completionLimit bounds how long the shell waits for servers.
 const completionLimit = 3 * time.Second
 
 // completeFrom completes with what is found through the API server; with nothing if it cannot be

@@ -35,7 +35,8 @@ and the rule and field by which it waits for the step before), and what it waits
 last. Of what no run has planned yet it says so, and of an object that is being removed, from where.
 
 OBJECT is group/Kind/namespace/name, or any end of it that is unambiguous, such as
-Deployment/app/web or web. The core group is written "core".`,
+Deployment/app/web or web. The core group is written "core". KIND/NAME is enough too, with the kind as
+kubectl takes it: deploy/web, deployments.apps/web.`,
 		Example: `  furrow explain apps/Deployment/core/upf
   furrow explain Deployment/core/upf --seed edge-5g -o yaml
   furrow explain --rules                   # the rules of placement and dependencies`,
@@ -61,6 +62,7 @@ Deployment/app/web or web. The core group is written "core".`,
 	output.add(cmd)
 	cmd.Flags().Var(textFlag(&seed, "", dnsLabel), "seed", "seed to search, if several have such an object")
 	mustComplete(cmd, "seed", session.completeSeeds)
+	cmd.ValidArgsFunction = session.completeObjects
 	explainRules(cmd, &output)
 	return cmd
 }
@@ -244,7 +246,8 @@ func leavingObjects(p *plan.Plan, t *plan.Tier) []plan.Object {
 // exact.
 func findObject(report *engine.Report, want wanted) (*plan.Plan, string, error) {
 	object, seed := want.object, want.seed
-	found := map[string]*plan.Plan{}
+	found, alike := map[string]*plan.Plan{}, map[string]*plan.Plan{}
+	var all []string
 	for _, name := range slices.Sorted(maps.Keys(report.Plans)) {
 		p := report.Plans[name]
 		if p == nil || seed != "" && name != seed {
@@ -261,6 +264,10 @@ func findObject(report *engine.Report, want wanted) (*plan.Plan, string, error) 
 		}
 		for _, one := range ids {
 			id := one.String()
+			all = append(all, id)
+			if means(object, one) {
+				alike[name+": "+id] = p
+			}
 			if id == object || strings.HasSuffix(id, "/"+object) {
 				found[name+": "+id] = p
 				if id == object && seed != "" {
@@ -269,10 +276,13 @@ func findObject(report *engine.Report, want wanted) (*plan.Plan, string, error) 
 			}
 		}
 	}
+	if len(found) == 0 {
+		found = alike
+	}
 	keys := slices.Sorted(maps.Keys(found))
 	switch len(keys) {
 	case 0:
-		return nil, "", notFound(report, want)
+		return nil, "", notFound(report, want, all)
 	case 1:
 		_, id, _ := strings.Cut(keys[0], ": ")
 		return found[keys[0]], id, nil
@@ -280,14 +290,31 @@ func findObject(report *engine.Report, want wanted) (*plan.Plan, string, error) 
 	return nil, "", manifest.Problem{Reason: v1alpha1.ReasonUnknownObject, Message: fmt.Sprintf("%q could be any of these; give more of the id, or --seed:\n  %s", object, strings.Join(keys, "\n  "))}
 }
 
-func notFound(report *engine.Report, want wanted) error {
+func notFound(report *engine.Report, want wanted, all []string) error {
 	message := fmt.Sprintf("no plan has an object %q; '%s' lists all objects", want.object, want.lister)
+	if like := likeIt(want.object, all); like != "" {
+		message = fmt.Sprintf("no plan has an object %q; did you mean %s? '%s' lists all objects", want.object, like, want.lister)
+	}
 	for _, s := range report.Seeds {
 		if s.State == state.Stalled {
 			message += fmt.Sprintf("\nseed %s is stalled: %s", s.Name, seedMessage(&s))
 		}
 	}
 	return manifest.Problem{Reason: v1alpha1.ReasonUnknownObject, Message: message}
+}
+
+// likeIt returns the id whose end is most like a name; empty where none is.
+func likeIt(name string, ids []string) string {
+	best, distance := "", 3
+	parts := strings.Count(name, "/")
+	for _, id := range ids {
+		end := strings.Split(id, "/")
+		end = end[max(0, len(end)-1-parts):]
+		if d := manifest.Distance(strings.ToLower(name), strings.ToLower(strings.Join(end, "/"))); d < distance {
+			best, distance = id, d
+		}
+	}
+	return best
 }
 
 // tiers fills in the tiers that have the object, and how far they are.
@@ -423,6 +450,33 @@ func (e *explanation) part(w io.Writer, title string, waits []objectWait, whole 
 	grouped(w, objects, newKindNames(objects))
 }
 
+// whyWaits says why the object's tier on a cluster waits for another tier: by what the object itself
+// waits for there, if anything; the reason of a tier is that of whichever of its objects comes first.
+func (e *explanation) whyWaits(cluster string, wait state.Edge) string {
+	for _, d := range e.Waits {
+		p := e.plans[cmp.Or(d.Seed, e.Seed)]
+		if p == nil {
+			continue
+		}
+		on := p.On(cmp.Or(d.Cluster, cluster))
+		for i := range on {
+			t := &on[i]
+			has := slices.ContainsFunc(p.Objects(t), func(o plan.Object) bool { return o.ID == d.id })
+			name := p.Name(t).Name()
+			if p.Seed != e.Seed {
+				name = p.Seed + " on " + name
+			}
+			if has && wait.Tier == name {
+				return fmt.Sprintf("it waits for %s (%s: %s)", d.name(), d.Rule, fieldAndWhy(d.Field, d.Why))
+			}
+		}
+	}
+	if strings.HasPrefix(wait.Why, e.Object+" ") {
+		return wait.Why
+	}
+	return "another object of its tier does, " + wait.Why
+}
+
 // part writes a heading and lines below it, where there are any.
 func part(w io.Writer, title string, lines []string) {
 	if len(lines) == 0 {
@@ -457,9 +511,13 @@ func (e *explanation) now(w io.Writer, all []string, whole bool) {
 	}
 	texts := make([]ofCluster, len(e.Tiers))
 	for i, t := range e.Tiers {
-		text := []string{layout.NameOnCluster(t.Ordinal), t.State, t.Message}
+		message := t.Message
+		if len(t.Waits) > 0 && t.State == string(release.Blocked) {
+			message = "" // it says the first of these
+		}
+		text := []string{layout.NameOnCluster(t.Ordinal), t.State, message}
 		for _, wait := range t.Waits {
-			text = append(text, fmt.Sprintf("waits for %s, which is %s: %s", wait.Tier, wait.State, wait.Why))
+			text = append(text, fmt.Sprintf("waits for %s, which is %s: %s", wait.Tier, wait.State, e.whyWaits(t.Cluster, wait)))
 		}
 		texts[i] = ofCluster{t.Cluster, strings.Join(text, "\x00")}
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,9 +15,19 @@ const (
 	minRun = 5
 	// maxRuns is how many runs of clusters a line names.
 	maxRuns = 8
-	// anyCluster represents the name of each cluster of a fold.
-	anyCluster = "<cluster>"
+	// anyCluster represents the name of each cluster of a fold; in a command it is anyArgument, because
+	// a shell would take the former for a redirection.
+	anyCluster  = "<cluster>"
+	anyArgument = "CLUSTER"
 )
+
+// command is a command in a text.
+var command = regexp.MustCompile("'(?:kubectl )?furrow [^'\n]*'|`(?:kubectl )?furrow [^`\n]*`|\\bgit diff .*")
+
+// withCommands returns the text of a fold with commands that a shell takes as they are.
+func withCommands(text string) string {
+	return command.ReplaceAllStringFunc(text, func(c string) string { return strings.ReplaceAll(c, anyCluster, anyArgument) })
+}
 
 // ofCluster is a text about one cluster. Where a caller puts parts of it on lines or into cells of
 // their own, they are separated by control characters (NUL and SOH), so they are folded as
@@ -68,7 +79,7 @@ func foldedFrom(least int, all []string, texts []ofCluster) []fold {
 			for j, m := range members {
 				names[j] = texts[m].cluster
 			}
-			out = append(out, fold{runsOf(names, all), key, members})
+			out = append(out, fold{runsOf(names, all), withCommands(key), members})
 		}
 	}
 	return out

@@ -51,7 +51,7 @@ func TestWhatMustNotBeMergedIsMarkedAndRefused(t *testing.T) {
 	status := p.states()
 	mustContain(t, status, "east tier 02  Proposed  do not merge yet: "+gate, "Waiting for you: 1 proposal\n", "furrow pr merge web/west/02")
 	mustNotContain(t, status, "furrow pr merge web/east/02")
-	mustContain(t, p.must("pr", "list"), "web/east/02  Blocked  Update web on east, tier 02\n", "web/west/02  Open     Update web on west, tier 02\n")
+	mustContain(t, p.must("pr", "list"), "web/east/02  Blocked  Update: 1 changed  ", "web/west/02  Open     Update: 1 changed  ")
 	mustContain(t, p.must("pr", "list", "-o", "yaml"), "gate: \"waits for east tier 00 (Reverted): ")
 	mustContain(t, p.must("pr", "show", "web/east/02"), "State       Blocked\n", "Gate        do not merge yet: "+gate)
 	mustNotContain(t, p.must("pr", "show", "web/west/02"), "Gate")

@@ -20,7 +20,7 @@ func TestAProposalOfSeveralTiersIsFoundByItsNameAndByEachTier(t *testing.T) {
 	p := newWorkspace(t, map[string]string{"seeds/web.yaml": groupedBy("Level")})
 	p.pass()
 	mustContain(t, p.must("status"), "Waiting for you: 1 proposal\n  Plant web on east, west, 2 tiers: furrow pr merge web/level-00\n")
-	mustContain(t, p.must("pr", "list"), "fleet  web/level-00  Open   Plant web on east, west, 2 tiers\n")
+	mustContain(t, p.must("pr", "list"), "fleet  web/level-00  Open   Plant web on east, west, 2 tiers  ")
 	mustContain(t, p.must("pr", "list", "-o", "yaml"), "branch: furrow/main/group/web/level-00\n", "tiers:\n  - web/east/tier-00\n  - web/west/tier-00\n")
 	want := p.must("pr", "show", "web/level-00")
 	mustContain(t, want, "  east tier 00: Plant, 1 added, Flux on east\n  west tier 00: Plant, 1 added, Flux on west\n", "Changes on east tier 00, west tier 00: 1 added\n", "Run 'furrow pr reject web/level-00'.")

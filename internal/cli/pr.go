@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -66,6 +67,8 @@ type located struct {
 	// run reported them last.
 	refs   git.Refs
 	states controlplane.SeedStates
+	// commit is the head, where it can be read.
+	commit git.CommitInfo
 }
 
 // prView is a proposal as -o yaml and -o json show it.
@@ -160,7 +163,7 @@ func newPRList() *cobra.Command {
 					fmt.Fprintf(w, "None of %s matches.\n", plural(open, "proposal"))
 					return
 				}
-				stateRows(w, 2, listLines(all))
+				stateRows(w, 2, listLines(all, time.Now()))
 			})
 		}),
 	}
@@ -182,24 +185,53 @@ func (f *prFilter) add(cmd *cobra.Command, session *sessionFlags) {
 
 // listLines returns the lines of 'furrow pr list'; they name owners only where there are others
 // than this control plane.
-func listLines(all []located) [][]string {
+func listLines(all []located, now time.Time) [][]string {
 	shared := slices.ContainsFunc(all, func(l located) bool { return !l.ours })
 	lines := [][]string{{"REPO", "PROPOSAL", "STATE"}}
 	for _, l := range all {
 		lines = append(lines, []string{l.repo.Name, l.shortName(), prState(l)})
 	}
 	for i := range lines {
-		owner, title := "OWNER", "TITLE"
+		owner, what, age := "OWNER", "WHAT", "AGE"
 		if i > 0 {
-			owner, title = all[i-1].ownerLabel(), all[i-1].proposal.Title
+			owner, what, age = all[i-1].ownerLabel(), all[i-1].what(), all[i-1].age(now)
 		}
 		if shared {
 			lines[i] = append(lines[i], owner)
 		}
-		lines[i] = append(lines[i], title)
+		lines[i] = append(lines[i], what, age)
 	}
 	return lines
 }
+
+// age returns how old the content of the proposal is; empty where that is not known.
+func (l located) age(now time.Time) string {
+	if l.commit.Hash.IsZero() {
+		return ""
+	}
+	return age(now, l.commit.Committer.When)
+}
+
+// what says what it does, without the seed, cluster and tier that its name says already, and how much.
+func (l located) what() string {
+	what := l.proposal.Title
+	if len(l.proposal.Tiers) == 1 && l.carries(l.shortName()) {
+		t := l.proposal.Tiers[0].Tier
+		what = strings.TrimSuffix(what, fmt.Sprintf(" %s on %s, tier %s", t.Seed, t.Cluster, t.Number()))
+	}
+	if l.proposal.Edited || foreign(l.proposal) {
+		return what
+	}
+	_, body, _ := strings.Cut(l.commit.Message, "\n\n")
+	summary, _, _ := strings.Cut(body, "\n")
+	if !summaryLine.MatchString(summary) {
+		return what
+	}
+	return what + ": " + strings.TrimSuffix(summary, ".")
+}
+
+// summaryLine is what review.Message begins with: how many objects change.
+var summaryLine = regexp.MustCompile(`^\d+ (added|changed|moved|removed|unchanged)\b`)
 
 // ownerLabel names whose proposal it is.
 func (l located) ownerLabel() string {
@@ -271,7 +303,11 @@ func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) 
 			if err != nil {
 				return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
 			}
-			out = append(out, located{repo: r, proposal: p, owner: of, ours: of == self, refs: refs})
+			commit, err := r.Mirror.Commit(p.Head)
+			if err != nil {
+				commit = git.CommitInfo{} // its age is not known then
+			}
+			out = append(out, located{repo: r, proposal: p, owner: of, ours: of == self, refs: refs, commit: commit})
 		}
 	}
 	for i := range out {
@@ -347,6 +383,7 @@ func newPRShow() *cobra.Command {
 			return output.write(cmd.OutOrStdout(), view, func(w io.Writer) { proposalTable(w, l, view.Requires, text) })
 		}),
 	}
+	cmd.ValidArgsFunction = session.completeProposals
 	session.add(cmd)
 	output.add(cmd)
 	return cmd
@@ -375,6 +412,7 @@ func newPRDiff() *cobra.Command {
 			return show(cmd.OutOrStdout(), func(w io.Writer) { r.writeDiff(w) })
 		}),
 	}
+	cmd.ValidArgsFunction = session.completeProposals
 	session.add(cmd)
 	return cmd
 }
@@ -442,6 +480,7 @@ What deletes something is merged only with --removals. --dry-run says what would
 		},
 		RunE: session.with(merge.run),
 	}
+	cmd.ValidArgsFunction = session.completeProposals
 	session.add(cmd)
 	merge.filter.add(cmd, &session)
 	cmd.Flags().BoolVar(&merge.all, "all", false, "merge all open proposals of this control plane; rejected ones are left out")
@@ -612,6 +651,7 @@ func newPRReject() *cobra.Command {
 			return nil
 		}),
 	}
+	cmd.ValidArgsFunction = session.completeProposals
 	session.add(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "why; shown to those who ask")
 	return cmd

@@ -1,11 +1,6 @@
 package cli
 
-import (
-	"fmt"
-	"io"
-
-	"github.com/furrow-dev/furrow/internal/git"
-)
+import "github.com/furrow-dev/furrow/internal/git"
 
 // diffContext is how many lines around a change are shown.
 const diffContext = 3
@@ -13,9 +8,9 @@ const diffContext = 3
 // diffColours are those of lines that one file has alone.
 var diffColours = map[string]string{"+": "32", "-": "31"}
 
-// writeLines writes the lines that differ between two files, with some around them, as 'diff -u'
-// does.
-func writeLines(w io.Writer, was, is []byte) {
+// differingLines returns the lines that differ between two files, with some around them, as 'diff -u'
+// shows them.
+func differingLines(was, is []byte) []string {
 	lines := git.DiffLines(was, is)
 	shown := make([]bool, len(lines))
 	for i, line := range lines {
@@ -26,13 +21,14 @@ func writeLines(w io.Writer, was, is []byte) {
 			shown[j] = true
 		}
 	}
+	var out []string
 	for i, line := range lines {
 		switch {
 		case shown[i]:
-			text := line.Sign + " " + printable(line.Text)
-			writeMarked(w, text, text, diffColours[line.Sign])
+			out = append(out, line.Sign+" "+printable(line.Text))
 		case i > 0 && shown[i-1]:
-			fmt.Fprintln(w, "  …")
+			out = append(out, "  …")
 		}
 	}
+	return out
 }

@@ -199,36 +199,52 @@ func (r *reviewed) changes() []prChange {
 // prSigns are those of what becomes of an object.
 var prSigns = map[change.Kind]string{change.Added: "+", change.Changed: "~", change.Removed: "-", change.Moved: ">"}
 
-// writeDiff writes, of each object that changes, the lines that do. Values of Secrets are not
-// shown, unless SOPS encrypted them.
+// writeDiff writes, of each object that changes, the lines that do: once for all tiers in which the
+// same lines change. Values of Secrets are not shown, unless SOPS encrypted them.
 func (r *reviewed) writeDiff(w io.Writer) {
-	if len(r.changes()) == 0 {
-		fmt.Fprintln(w, "No object changes.")
-		return
-	}
-	first := true
+	var texts []ofCluster
+	known := map[[2]layout.Hash]string{}
 	for _, t := range r.tiers {
 		for _, c := range t.Changes {
-			if !first {
-				fmt.Fprintln(w)
-			}
-			first = false
-			title := fmt.Sprintf("%s %s on %s", prSigns[c.Kind], c.Name(), t)
+			title := prSigns[c.Kind] + " " + c.Name() + "\x00 " + layout.NameOnCluster(t.Ordinal)
 			if c.Where != "" {
 				title += ", moved " + c.Where
 			}
 			if c.Destroys != "" && !t.Abandoned {
 				title += ", which destroys " + c.Destroys
 			}
-			heading(w, title)
-			at := layoutPath(t, c)
-			if hidesValues(c.Object, r.was[at].Content) || hidesValues(c.Object, r.is[at].Content) {
-				fmt.Fprintln(w, "  its values are secret and not shown")
-				continue
-			}
-			writeLines(w, r.was[at].Content, r.is[at].Content)
+			texts = append(texts, ofCluster{t.Cluster, title + "\x00" + r.lines(known, layoutPath(t, c), c.Object)})
 		}
 	}
+	if len(texts) == 0 {
+		fmt.Fprintln(w, "No object changes.")
+		return
+	}
+	for i, f := range foldedFrom(2, clustersOf(r.plan), texts) {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		parts := strings.SplitN(f.text, "\x00", 3)
+		heading(w, parts[0]+" on "+f.on+parts[1])
+		for line := range strings.SplitSeq(parts[2], "\n") {
+			writeMarked(w, line, line, diffColours[line[:min(1, len(line))]])
+		}
+	}
+}
+
+// lines returns the lines that differ of a file. Contents that were compared before are not again.
+func (r *reviewed) lines(known map[[2]layout.Hash]string, at string, id manifest.ID) string {
+	was, is := r.was[at], r.is[at]
+	if hidesValues(id, was.Content) || hidesValues(id, is.Content) {
+		return "  its values are secret and not shown"
+	}
+	key := [2]layout.Hash{was.Hash, is.Hash}
+	text, ok := known[key]
+	if !ok {
+		text = strings.Join(differingLines(was.Content, is.Content), "\n")
+		known[key] = text
+	}
+	return text
 }
 
 func layoutPath(t review.Tier, c change.Change) string {

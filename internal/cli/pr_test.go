@@ -134,3 +134,14 @@ func TestADiffHidesTheValuesOfSecrets(t *testing.T) {
 		mustNotContain(t, text, "hunter")
 	}
 }
+
+func TestADiffShowsEqualClustersOnce(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": groupedBy("Level")})
+	p.pass()
+	diff := p.must("pr", "diff", "web/level-00")
+	mustContain(t, diff, "+ core/Namespace/web on east, west tier 00\n", "+ kind: Namespace\n")
+	if n := strings.Count(diff, "kind: Namespace"); n != 1 {
+		t.Errorf("the Namespace is shown %d times:\n%s", n, diff)
+	}
+}

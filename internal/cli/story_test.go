@@ -23,7 +23,8 @@ func TestExplainFindsAnObjectByAnyEndOfItsID(t *testing.T) {
 		"what waits for nothing":           {[]string{"Namespace/web"}, exitOK, []string{"Waits for\n  nothing", "east tier 00: Proposed"}},
 		"an end that several objects have": {[]string{"settings"}, exitFailed, []string{`"settings" could be any of these`, "shop: core/ConfigMap/shop/settings", "web: core/ConfigMap/web/settings"}},
 		"an end, and the seed":             {[]string{"settings", "--seed", "shop"}, exitOK, []string{"core/ConfigMap/shop/settings\n  of seed shop"}},
-		"part of a name is not its end":    {[]string{"ettings"}, exitFailed, []string{`no plan has an object "ettings"; 'furrow plan' lists all objects`}},
+		"part of a name is not its end":    {[]string{"ettings"}, exitFailed, []string{`no plan has an object "ettings"; did you mean core/ConfigMap/shop/settings? 'furrow plan' lists all objects`}},
+		"a kind and a name, as in kubectl": {[]string{"deploy/web", "--seed", "web"}, exitOK, []string{"apps/Deployment/web/web\n  of seed web"}},
 		"an object that nobody has":        {[]string{"Deployment/web/none"}, exitFailed, []string{`no plan has an object "Deployment/web/none"`}},
 		"an object of another seed":        {[]string{"apps/Deployment/web/web", "--seed", "shop"}, exitFailed, []string{"no plan has an object"}},
 	}
@@ -240,7 +241,7 @@ func TestAReviewerListsShowsMergesAndRejects(t *testing.T) {
 	mustContain(t, p.states(),
 		"Seed web: Proposed, 0 of 6 tiers done\n", "east tier 00  Proposed  waits to be merged\n", "Waiting for you: 2 proposals",
 		"Plant web on east, tier 00: furrow pr merge web/east/00", "Next:\n  web east tier 01, after east tier 00 (Proposed)")
-	mustContain(t, p.must("pr", "list"), "REPO   PROPOSAL     STATE  TITLE\n", "fleet  web/east/00  Open   Plant web on east, tier 00\n", "web/west/00")
+	mustContain(t, p.must("pr", "list"), "REPO   PROPOSAL     STATE  WHAT            AGE\n", "fleet  web/east/00  Open   Plant: 1 added  ", "web/west/00")
 	mustContain(t, p.must("pr", "show", "web/east/00"),
 		"Plant web on east, tier 00\n", "Open\n", "furrow/main/tier/web/east/00\n", "furrow pr diff web/east/00",
 		"Changes: 1 added\n  + core/Namespace/web\n", "Run 'furrow pr reject web/east/00'", "Why now: commit ", "\"Change\" by Ann\n")

@@ -3,11 +3,13 @@ package cli
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/standalone"
 	"github.com/furrow-dev/furrow/internal/state"
@@ -95,12 +97,22 @@ func (t *transitions) add(result standalone.Result) {
 			t.tier = max(t.tier, utf8.RuneCountInString(tier.Name()))
 		}
 	}
+	all := clustersIn(result.Report.Seeds)
 	for _, s := range result.Report.Seeds {
 		t.seeSeed(s)
-		for _, tier := range inOrder(s.Tiers) {
-			t.seeTier(s.Name, tier)
+		t.seeTiers(&s, all)
+	}
+}
+
+// clustersIn returns the clusters on which seeds have tiers.
+func clustersIn(seeds []state.Seed) []string {
+	clusters := map[string]bool{}
+	for i := range seeds {
+		for j := range seeds[i].Tiers {
+			clusters[seeds[i].Tiers[j].Cluster] = true
 		}
 	}
+	return slices.Sorted(maps.Keys(clusters))
 }
 
 // seeSeed says why a seed is stalled.
@@ -112,14 +124,22 @@ func (t *transitions) seeSeed(s state.Seed) {
 	t.once("seed "+s.Name, line)
 }
 
-func (t *transitions) seeTier(seed string, tier state.Tier) {
-	message := tier.Message
-	if tier.WaitsForReview() {
-		message += fmt.Sprintf(" (%s)", proposalOf(seed, tier))
+// seeTiers says what tiers of a seed have come to, equal clusters as one.
+func (t *transitions) seeTiers(s *state.Seed, all []string) {
+	var texts []ofCluster
+	for _, tier := range inOrder(s.Tiers) {
+		message := tier.Message
+		if tier.WaitsForReview() {
+			message += fmt.Sprintf(" (%s)", proposalOf(s.Name, tier))
+		}
+		key := fmt.Sprintf("%s %s", s.Name, tier.Name())
+		if t.isNews(key, fmt.Sprint(tier.State, tier.Shut())) { // a gate that closes, or opens, is news as well
+			texts = append(texts, ofCluster{tier.Cluster, strings.Join([]string{layout.NameOnCluster(tier.Ordinal), string(tier.State), message}, "\x00")})
+		}
 	}
-	key := fmt.Sprintf("%s %s", seed, tier.Name())
-	if t.isNews(key, fmt.Sprint(tier.State, tier.Shut())) { // a gate that closes, or opens, is news as well
-		t.sayTier(seed, tier.Name(), string(tier.State), message)
+	for _, f := range folded(all, texts, false) {
+		cells := strings.SplitN(f.text, "\x00", 3)
+		t.sayTier(s.Name, f.on+" "+cells[0], cells[1], cells[2])
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
 )
 
@@ -61,6 +62,10 @@ type planDiff struct {
 	InForce any          `json:"inForce,omitempty"`
 	Next    any          `json:"next,omitempty"`
 	Changes []tierChange `json:"changes"`
+	// Rollout says what changes about waves, groups and limits, and Proposals counts the proposals that
+	// follow.
+	Rollout   []string `json:"rollout,omitempty"`
+	Proposals int      `json:"proposals"`
 
 	preview *engine.Preview
 }
@@ -105,7 +110,22 @@ func planDiffOf(p *engine.Preview) *planDiff {
 			Contents: c.Contents, Reconciler: c.Reconciler, next: p.Next,
 		})
 	}
+	v.Rollout, v.Proposals = rolloutChanges(p.InForce, p.Next), v.proposals()
 	return v
+}
+
+// proposals returns in how many proposals the changes go out.
+func (v *planDiff) proposals() int {
+	if v.preview.Next == nil {
+		return 0
+	}
+	var tiers []*plan.Tier
+	for _, c := range v.Changes {
+		if t, ok := v.preview.Next.Find(c.Cluster, c.Ordinal); ok && c.Change != string(plan.TierStays) {
+			tiers = append(tiers, t)
+		}
+	}
+	return release.ProposalsFor(v.preview.Next, tiers)
 }
 
 func idStrings(ids []manifest.ID) []string {
@@ -130,8 +150,16 @@ func (v *planDiff) table(w io.Writer, whole bool) {
 			texts = append(texts, ofCluster{c.Cluster, text})
 		}
 	}
-	if len(texts) == 0 {
+	switch {
+	case len(texts) == 0 && v.Message != "":
+		paragraph(w, "  ", fmt.Sprintf("Seed %s cannot be planned with %s; the plan in force stays.", v.Seed, v.Revision))
+		return
+	case len(texts) == 0 && len(v.Rollout) == 0:
 		paragraph(w, "  ", fmt.Sprintf("Seed %s: with %s nothing changes.", v.Seed, v.Revision))
+		return
+	case len(texts) == 0:
+		heading(w, fmt.Sprintf("Seed %s: with %s, only the rollout changes", v.Seed, v.Revision))
+		v.rollout(w)
 		return
 	}
 	var parts []string
@@ -156,6 +184,16 @@ func (v *planDiff) table(w io.Writer, whole bool) {
 		}
 	}
 	movesPart(w, v.preview.Next, clustersOf(v.preview.Next))
+	v.rollout(w)
+}
+
+// rollout shows how the changes go out, and what changes about that.
+func (v *planDiff) rollout(w io.Writer) {
+	var lines []string
+	if v.Proposals > 0 {
+		lines = append(lines, "  "+plural(v.Proposals, "proposal")+" to merge, "+proposedBy(v.preview.Next.GroupBy))
+	}
+	part(w, "Rollout", append(lines, v.Rollout...))
 }
 
 // text returns what changes about a tier, without its cluster: a sign, a line, and one for each
@@ -224,6 +262,9 @@ func showDiffs(w, warnings io.Writer, output *outputFlag, previews []*engine.Pre
 			switch p := d.preview; {
 			case p.Unreadable:
 				fmt.Fprintf(w, "Seed %s has a plan that cannot be read.\n", d.Seed)
+				continue
+			case p.InForce == nil && p.Next == nil && p.Message != "":
+				fmt.Fprintf(w, "Seed %s cannot be planned, and has no plan in force.\n", d.Seed)
 				continue
 			case p.InForce == nil && p.Next == nil:
 				fmt.Fprintf(w, "Seed %s has no plan.\n", d.Seed)

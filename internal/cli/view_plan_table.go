@@ -43,6 +43,7 @@ func planTable(w io.Writer, p *plan.Plan, whole bool) {
 	heading(w, fmt.Sprintf("Seed %s: %s in %s on %s", p.Seed, plural(objects, "object"), plural(len(p.Tiers), "tier"), plural(len(v.clusters), "cluster")))
 	v.warnings(w)
 	v.tiers(w)
+	part(w, "Rollout", rolloutOf(p, v.clusters))
 	part(w, "Differs by cluster", v.differing())
 	movesPart(w, p, v.clusters)
 	part(w, "Overrides", v.overrides())

@@ -311,12 +311,34 @@ func (v *statusView) forReview(s *state.Seed) []string {
 		}
 		return proposalLine(s.Name, t), true
 	}
-	return v.lines(state.ForReview(inOrder(s.Tiers)), say, func(f fold, t state.Tier) string {
-		if len(f.members) > 1 {
+	open := state.ForReview(inOrder(s.Tiers))
+	return v.lines(open, say, func(f fold, t state.Tier) string {
+		switch {
+		case len(f.members) == 1:
+			return proposalLine(s.Name, t)
+		case t.Proposal.URL != "":
 			return fmt.Sprintf("%s: %s", f.on, f.text)
 		}
-		return proposalLine(s.Name, t)
+		title := general(ofCluster{t.Cluster, t.Proposal.Title})
+		return fmt.Sprintf("%s: %s: %s", f.on, title, mergeAll(s.Name, open, f.members))
 	})
+}
+
+// mergeAll returns the command that merges some of the open proposals of a seed, by their indexes. By
+// clusters it names only a few.
+func mergeAll(seed string, open []state.Tier, members []int) string {
+	command := "furrow pr merge --all --seed " + seed
+	var clusters []string
+	for _, i := range members {
+		clusters = append(clusters, open[i].Cluster)
+		if open[i].Reason == v1alpha1.ReasonRemovalOpen && !strings.HasSuffix(command, " --removals") {
+			command += " --removals"
+		}
+	}
+	if len(members) < len(open) && len(clusters) <= maxRuns {
+		command += " --cluster " + strings.Join(slices.Compact(clusters), ",")
+	}
+	return command
 }
 
 // toDecide returns the tiers about which a person decides beside a review.

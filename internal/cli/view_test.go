@@ -173,7 +173,7 @@ func tables() map[string]func(io.Writer) {
 			one := located{repo: &controlplane.Repo{Name: "fleet", Base: "main"}, ours: true, proposal: forge.Proposal{
 				Branch: "furrow/main/tier/contour/c01/00", Title: "Plant contour on c01, tier 00", Carried: forge.Carried{Digest: "sha256:1"},
 			}}
-			stateRows(w, 2, listLines([]located{one}))
+			stateRows(w, 2, listLines([]located{one}, noon))
 			proposalTable(w, one, nil, reviewText(before))
 		},
 		"explain": func(w io.Writer) { explanationTable(w, explainedIn(fleetOf(20), before, before), false) },

@@ -77,6 +77,10 @@ type Variant struct {
 	Objects []manifest.Object
 }
 
+// VariantSeparator is between the names of what makes a variant: that of the package, and those of
+// overrides.
+const VariantSeparator = " + "
+
 // Default reports whether the variant is for the clusters that no other one chooses.
 func (v Variant) Default() bool { return len(v.Clusters) == 0 && v.Selector == nil }
 

@@ -236,7 +236,7 @@ func (f *operators) attach(c *component) {
 // decide returns where a component goes: where the resources of its kinds go, and to the management
 // cluster if one of its kinds belongs there and none of these resources does.
 func (f *operators) decide(c *component) (decision, error) {
-	d := decision{format: "the resource %s of one of its kinds is there"}
+	d := decision{format: "%s, which is of a kind that it defines, is there"}
 	manages := false
 	for _, kind := range c.kinds {
 		d.follows = append(d.follows, f.resourcesOf(kind)...)

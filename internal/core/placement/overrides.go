@@ -378,7 +378,7 @@ func (a *overriding) nameVariants() {
 			if base[cluster] != "" {
 				of = append([]string{base[cluster]}, names...)
 			}
-			if name := strings.Join(of, " + "); name != "" {
+			if name := strings.Join(of, catalog.VariantSeparator); name != "" {
 				variants[name] = append(variants[name], cluster)
 			}
 		}

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
@@ -63,7 +65,8 @@ func (p *Plan) Differ() []Differing {
 		for i := range all {
 			slices.Sort(all[i].Clusters)
 			for _, cluster := range all[i].Clusters {
-				if name, has := variants[cluster]; has && !slices.Contains(all[i].Variants, name) {
+				name := p.variantOf(id, cluster, variants[cluster])
+				if name != "" && !slices.Contains(all[i].Variants, name) {
 					all[i].Variants = append(all[i].Variants, name)
 				}
 			}
@@ -72,6 +75,24 @@ func (p *Plan) Differ() []Differing {
 		out = append(out, Differing{Object: id, Contents: all})
 	}
 	return out
+}
+
+// variantOf returns the parts of a variant's name that matter to an object on a cluster: without the
+// overrides that change other objects only.
+func (p *Plan) variantOf(id manifest.ID, cluster, variant string) string {
+	parts := strings.Split(variant, catalog.VariantSeparator)
+	return strings.Join(slices.DeleteFunc(parts, func(name string) bool {
+		override, changes := false, false
+		for _, o := range p.Overrides {
+			if o.Name != name {
+				continue
+			}
+			override = true
+			_, on := slices.BinarySearch(o.Clusters, cluster)
+			changes = changes || on && slices.ContainsFunc(o.Objects, func(one OverriddenObject) bool { return one.ID == id })
+		}
+		return override && !changes
+	}), catalog.VariantSeparator)
 }
 
 // Elsewhere returns the first clusters on which an object has another content than the given one, and

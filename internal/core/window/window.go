@@ -6,6 +6,7 @@
 package window
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"slices"
@@ -26,6 +27,26 @@ type Window struct {
 	TimeZone string `yaml:"timeZone,omitempty"`
 	// Holidays are dates, as 2026-12-24, on which the window does not begin.
 	Holidays []string `yaml:"holidays,omitempty,flow"`
+}
+
+// String returns when it is open, for people: "Mon, Tue 09:00–17:00 Europe/Berlin, but for 2 holidays".
+func (w Window) String() string {
+	days, hours := "every day", "all day"
+	if len(w.Days) > 0 {
+		days = strings.Join(w.Days, ", ")
+	}
+	if w.From != "" || w.To != "" {
+		hours = w.From + "–" + w.To
+	}
+	text := days + " " + hours + " " + cmp.Or(w.TimeZone, UTC)
+	switch n := len(w.Holidays); n {
+	case 0:
+	case 1:
+		text += ", but for 1 holiday"
+	default:
+		text += fmt.Sprintf(", but for %d holidays", n)
+	}
+	return text
 }
 
 // Zone is a time zone: its offsets from UTC, in order. A nil Zone is UTC.
