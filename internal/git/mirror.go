@@ -41,6 +41,9 @@ type Mirror struct {
 	// release ends the use of the object database; nil while nobody needs what the branches do not
 	// reach.
 	release func()
+
+	keys       Keys
+	identities identities
 }
 
 // Open opens the mirror of remote in dir, and creates it if dir is absent or empty. A mirror that

@@ -27,7 +27,7 @@ func (db *DB) Begin(ctx context.Context) (*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects := &Objects{store: db.store, batch: &pending{byHash: map[Hash]encoded{}}}
+	objects := &Objects{store: db.store, sign: db.sign, batch: &pending{byHash: map[Hash]encoded{}}}
 	return &Batch{Objects: objects, db: db, release: sync.OnceFunc(release)}, nil
 }
 

@@ -137,8 +137,8 @@ func (o *Objects) Graft(base Hash, edits []Edit, meta CommitMeta) (Grafted, erro
 	return Grafted{Commit: commit, Tree: tree, Objects: objects.list}, nil
 }
 
-// CommitTree writes a commit of tree. Equal arguments make the same commit, so a caller that fixes
-// the time can build it again and compare hashes.
+// CommitTree writes a commit of tree, signed if SignWith says so. Equal arguments make the same
+// commit, so a caller that fixes the time can build it again and compare hashes.
 func (o *Objects) CommitTree(tree Hash, parents []Hash, meta CommitMeta) (Hash, error) {
 	author, err := signature(meta.Author)
 	if err != nil {
@@ -159,7 +159,13 @@ func (o *Objects) CommitTree(tree Hash, parents []Hash, meta CommitMeta) (Hash, 
 	if err := commit.Encode(&encoded); err != nil {
 		return Hash{}, err
 	}
-	return o.put(plumbing.CommitObject, contentOf(&encoded))
+	content := contentOf(&encoded)
+	if o.sign != nil {
+		if content, err = o.sign(content, signed.When); err != nil {
+			return Hash{}, err
+		}
+	}
+	return o.put(plumbing.CommitObject, content)
 }
 
 func contentOf(o *plumbing.MemoryObject) []byte {

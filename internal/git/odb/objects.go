@@ -3,6 +3,7 @@ package odb
 import (
 	"bytes"
 	"sync"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -12,7 +13,16 @@ type Objects struct {
 	store *store
 	// batch holds what is not written yet; nil where each object is written at once.
 	batch *pending
+	// sign returns a commit with its signature; nil to leave commits unsigned.
+	sign Sign
 }
+
+// Sign returns a commit, which was made at a time, with its signature.
+type Sign func(commit []byte, when time.Time) ([]byte, error)
+
+// SignWith has all commits signed that are built from now on. It must not be called while anything is
+// built.
+func (o *Objects) SignWith(sign Sign) { o.sign = sign }
 
 // pending are the objects of a batch that are not on disk yet, in the order in which they were
 // built. That order matters: a graft builds the trees of a commit on those of the one before, so a

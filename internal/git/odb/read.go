@@ -53,6 +53,15 @@ func (o *Objects) readCommit(hash Hash) (CommitInfo, error) {
 	return info, nil
 }
 
+// RawCommit returns the bytes of a commit, which its signature is made of. They belong to the caller.
+func (o *Objects) RawCommit(hash Hash) ([]byte, error) {
+	typ, content, err := o.read(hash)
+	if err == nil && typ != plumbing.CommitObject {
+		err = unknown(hash, "is a "+typ.String()+", not a commit")
+	}
+	return content, err
+}
+
 func person(s object.Signature) Person { return Person{Name: s.Name, Email: s.Email, When: s.When} }
 
 // Entry looks a path up in the tree of commit; the path "." is the root. If there is nothing at the
