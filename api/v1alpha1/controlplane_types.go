@@ -24,4 +24,21 @@ type ControlPlaneSpec struct {
 	// Strict makes an error of a namespace or kind that no seed or cluster provides, as the flag --strict does.
 	// +optional
 	Strict bool `json:"strict,omitempty"`
+
+	// Verify has only commits planned that are signed by these keys. A commit is judged by what the last
+	// verified one says here.
+	// +optional
+	Verify *VerifySpec `json:"verify,omitempty"`
+}
+
+// VerifySpec says whose commits are planned.
+type VerifySpec struct {
+	// Signers are at most 100 keys of people: lines of an allowed signers file of Git, or armored OpenPGP
+	// keys.
+	Signers []string `json:"signers,omitempty"`
+
+	// Forge are at most 20 keys with which the forge signs what it merges. They allow whatever the forge
+	// signs, also what people edit on its pages: who may merge there is up to its branch protection.
+	// +optional
+	Forge []string `json:"forge,omitempty"`
 }

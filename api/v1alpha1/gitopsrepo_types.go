@@ -48,6 +48,11 @@ type GitOpsRepoStatus struct {
 	// +optional
 	Forge ForgeType `json:"forge,omitempty"`
 
+	// SigningKey is the public key that commits are signed with; empty if they are not signed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32768
+	SigningKey string `json:"signingKey,omitempty"`
+
 	// Head is the commit of the base branch that was seen last.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -101,11 +106,62 @@ type GitOpsRepoSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	Credentials string `json:"credentials,omitempty"`
 
+	// Signing has Furrow sign every commit that it makes in this repository. Only commits with its own
+	// keys then count as its own.
+	// +optional
+	Signing *SigningSpec `json:"signing,omitempty"`
+
 	// Proposals says what proposals in this repository carry beside their text, which the Template
 	// named proposal replaces.
 	// +optional
 	Proposals ProposalsSpec `json:"proposals,omitempty,omitzero"`
 }
+
+// SigningSpec says with which key Furrow signs, and whose signatures count.
+type SigningSpec struct {
+	// Credentials names the set that has the private key: signing.key, an SSH key of type ed25519 or an
+	// armored OpenPGP key, and signing.passphrase where it has one. By default it is the set of
+	// spec.credentials.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Credentials string `json:"credentials,omitempty"`
+
+	// Create says whether 'furrow controller' makes an SSH key where the Secret has none, or there is no
+	// such Secret: Never, which is the default, or IfMissing. The public key is then in signing.pub of
+	// the Secret.
+	// +optional
+	Create KeyCreation `json:"create,omitempty"`
+
+	// PublicKeys count as Furrow's own beside the key that it signs with: keys that it signed with before,
+	// and its present one for commands of people who do not have the private key. Each is a line of
+	// authorized_keys or an armored OpenPGP key.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MaxLength=32768
+	PublicKeys []string `json:"publicKeys,omitempty"`
+
+	// Requesters are keys of people whose requests count, as those of 'furrow confirm', 'retry', 'abandon'
+	// and 'rollout'. Each is a line of an allowed signers file of Git, whose first word is the name that is
+	// shown, or an armored OpenPGP key.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=32768
+	Requesters []string `json:"requesters,omitempty"`
+}
+
+// KeyCreation says whether a key is made where there is none.
+//
+// +kubebuilder:validation:Enum=Never;IfMissing
+type KeyCreation string
+
+const (
+	// CreateNever refuses to go on without a key.
+	CreateNever KeyCreation = "Never"
+	// CreateIfMissing makes a key.
+	CreateIfMissing KeyCreation = "IfMissing"
+)
 
 // ProposalsSpec says what proposals carry beside their text. Forges that do not have something
 // leave it out. What a forge refuses is a warning, and is tried again later.

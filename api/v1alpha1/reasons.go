@@ -117,6 +117,10 @@ const (
 	ReasonCredentialsMissing    Reason = "CredentialsMissing"
 	ReasonCredentialsNotBound   Reason = "CredentialsNotBound"
 	ReasonCredentialsRefused    Reason = "CredentialsRefused"
+	ReasonSigningKeyMissing     Reason = "SigningKeyMissing"
+	ReasonSigningKeyUnusable    Reason = "SigningKeyUnusable"
+	ReasonNotSigned             Reason = "NotSigned"
+	ReasonCommitNotVerified     Reason = "CommitNotVerified"
 	ReasonCertificateUntrusted  Reason = "CertificateUntrusted"
 	ReasonBranchRefused         Reason = "BranchRefused"
 	ReasonForgeRefused          Reason = "ForgeRefused"
@@ -198,6 +202,7 @@ const (
 	ReasonRootSourceFailed       Reason = "RootSourceFailed"
 	ReasonRootFailed             Reason = "RootFailed"
 	ReasonRootUnbuildable        Reason = "RootUnbuildable"
+	ReasonRootVerification       Reason = "RootVerification"
 	ReasonRootIgnores            Reason = "RootIgnores"
 	ReasonRootUnknown            Reason = "RootUnknown"
 
@@ -390,6 +395,10 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonCredentialsMissing, "The credentials that a document names do not exist.", "Add them to the directory of `--credentials`, or create the Secret in the Seed's namespace."},
 		{ReasonCredentialsNotBound, "The credentials have no `url` that says where they may be sent, or are for another one.", "Add or correct their [`url`](reference.md#credentials), or make another set."},
 		{ReasonCredentialsRefused, "The server does not accept the credentials, or does not allow this.", "Renew the token, or give it the permissions that [the forge](forges.md) needs."},
+		{ReasonSigningKeyMissing, "`spec.signing` of the `GitOpsRepo` asks for signed commits, and there is no key to sign with.", "Add `signing.key` to the set of credentials, or set `spec.signing.create: IfMissing` for `furrow controller`. See [signed commits](signing.md)."},
+		{ReasonSigningKeyUnusable, "A key cannot sign, or a public key cannot be read: it has expired, has a passphrase that is not given, or is of another kind.", "Replace it by an SSH key of type ed25519 or an armored OpenPGP key. See [signed commits](signing.md#replace-a-key)."},
+		{ReasonNotSigned, "A commit or a request on one of Furrow's branches is not signed with a key that counts, so Furrow does not use it.", "Find out who pushed it. Sign requests with `--sign-with`. See [signed commits](signing.md#requests)."},
+		{ReasonCommitNotVerified, "The newest commit of the control plane is not signed by a key of `spec.verify`; the last verified one stays in force.", "Have it signed by one of them, or merge it by the forge where that is allowed. See [verified control planes](signing.md#only-plan-what-is-signed)."},
 		{ReasonCertificateUntrusted, "The certificate of the server is not trusted.", "Give the CA bundle that signed it."},
 		{ReasonBranchRefused, "A rule of the server refuses a branch, such as protected names or a hook.", "Allow `furrow/**` for Furrow's user."},
 		{ReasonForgeRefused, "The forge refused a request.", "See [errors of a forge](forges.md#errors-of-a-forge)."},
@@ -406,7 +415,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonSeedNotFound, "The tree has no package of the Seed's name at the revision in the message.", "Commit it below `seeds/`, or replace the Seed by one with the right name, branch and path."},
 		{ReasonDuplicate, "A Seed of another namespace names the same repository, branch and path, and is older.", "Delete one. If it is the older one, its `spec.deletionPolicy` counts."},
 		{ReasonGitRepositoryMissing, "`spec.source.gitRepositoryRef` names a GitRepository that does not exist in the Seed's namespace, or Flux is not installed.", "Create it, or replace the Seed by one with `spec.source.url`."},
-		{ReasonGitRepositoryUnfit, "The GitRepository follows no branch, or requires verified signatures.", "Change it, or replace the Seed by one with `spec.source.url`."},
+		{ReasonGitRepositoryUnfit, "The GitRepository follows no branch, or verifies signatures in a mode or with keys that Furrow cannot use.", "Change it, or replace the Seed by one with `spec.source.url`."},
 		{ReasonPlanLost, "No declared GitOps repository has the plan of the seed.", "Declare the repository again under its name; or set `spec.deletionPolicy: Orphan`, which leaves what is planted."},
 		{ReasonOverridden, "The control-plane tree declares the same name differently, and takes precedence.", "Change the tree, or delete the resource."},
 		{ReasonUnused, "The document is valid, and no Seed uses it.", "Nothing."},
@@ -473,6 +482,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonRootSourceFailed, "The source of the root cannot fetch.", "Correct its `spec.url`, `spec.ref` or `spec.secretRef`."},
 		{ReasonRootFailed, "One object or file stops the whole root; the message is Flux's.", "Correct it. For `namespaces \"…\" not found` on a rebuilt cluster, [create the namespace](clusters.md#rebuilding-a-cluster-from-git-alone)."},
 		{ReasonRootUnbuildable, "A file in the root's directory stops the root, or hides files from it.", "Correct the file that the message names; [what Furrow checks of a root](clusters.md#what-furrow-checks-of-a-root)."},
+		{ReasonRootVerification, "The GitRepository of the root verifies signatures, and would refuse what is merged: by its mode, its keys, or how the forge merges.", "The message says what to change. See [Flux and signatures](signing.md#flux)."},
 		{ReasonRootIgnores, "A pattern keeps Flux from reading a file of the tier.", "Remove the pattern, or add an exception for the path after it."},
 		{ReasonRootUnknown, "The cluster does not answer, so it is unknown whether it has a root.", "As for a [silent cluster](#a-cluster-cannot-be-asked)."},
 	}},

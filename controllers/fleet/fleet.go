@@ -14,6 +14,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/git/signature"
 )
 
 // ControlPlane identifies a control-plane tree by the source of the Seeds of a namespace.
@@ -92,14 +94,17 @@ type Location struct {
 	// it may be sent to.
 	Secret string
 	Bound  bool
+	// VerifySecret has the public keys that commits must be signed with; empty if any commit is planned.
+	// Verify are these keys, once they were read.
+	VerifySecret, Verify string
 }
 
 // errNoFlux reports that the cluster does not have the kind GitRepository.
 var errNoFlux error = manifest.Problem{Reason: v1alpha1.ReasonGitRepositoryMissing, Message: "the cluster has no GitRepositories: install Flux, or make a Seed that names the repository in spec.source.url"}
 
 // Locate resolves the location of a control plane: what its Seeds name, or what the GitRepository
-// does that they name. Of the latter it takes what Furrow does itself, which is to follow a branch;
-// one that asks for more, such as signatures, must not be read without that. If the error means
+// does that they name. Of the latter it takes what Furrow does itself, which is to follow a branch and to
+// verify its commits; one that asks for more must not be read without that. If the error means
 // that it must not be read, the location may still have its URL.
 func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Location, error) {
 	branch, commit, _ := strings.Cut(cp.Revision, "@sha1:")
@@ -129,10 +134,34 @@ func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Location, er
 		at.Branch, at.Commit = ref.Branch, ref.Commit
 	}
 	at.Branch = cmp.Or(at.Branch, "master") // Flux's default
-	if source.Spec.Verification != nil {
-		return at, manifest.Problem{Reason: v1alpha1.ReasonGitRepositoryUnfit, Message: fmt.Sprintf("GitRepository %q wants signatures verified, which Furrow does not do: it reads the branch itself", cp.GitRepository), Next: "Make a Seed that names the repository in spec.source.url if that is meant"}
+	if verify := source.Spec.Verification; verify != nil {
+		if verify.VerifyTag() {
+			return at, manifest.Problem{Reason: v1alpha1.ReasonGitRepositoryUnfit, Message: fmt.Sprintf("GitRepository %q verifies tags (spec.verify.mode: %s), and Furrow reads a branch", cp.GitRepository, verify.Mode), Next: "Set it to HEAD, or make a Seed that names the repository in spec.source.url"}
+		}
+		at.VerifySecret = verify.SecretRef.Name
 	}
 	return at, nil
+}
+
+// ReadKeys reads the public keys that commits must be signed with, as Flux does: SSH keys from the keys
+// of the Secret that end in .sshpub, OpenPGP keys from all others.
+func (at *Location) ReadKeys(ctx context.Context, r client.Reader, namespace string) error {
+	if at.VerifySecret == "" {
+		return nil
+	}
+	data, err := Secret(ctx, r, namespace, at.VerifySecret)
+	if err != nil {
+		return fmt.Errorf("the keys that verify the control plane: %w", err)
+	}
+	var keys []string
+	for _, name := range slices.Sorted(maps.Keys(data)) {
+		if _, err := signature.Parse(string(data[name])); err != nil {
+			return manifest.Problem{Reason: v1alpha1.ReasonGitRepositoryUnfit, Message: fmt.Sprintf("Secret %s/%s, which the GitRepository verifies commits with: %s: %v", namespace, at.VerifySecret, name, err), Next: "Correct it"}
+		}
+		keys = append(keys, string(data[name]))
+	}
+	at.Verify = strings.Join(keys, "\n")
+	return nil
 }
 
 // longestPause is the longest pause between retries.
@@ -146,7 +175,9 @@ func Limiter[T comparable]() workqueue.TypedRateLimiter[T] {
 // Options returns the options to open a session at the location. Secrets of the namespace
 // are read with r, when a repository is opened, until ctx ends.
 func Options(ctx context.Context, r client.Reader, namespace string, at Location) controlplane.Options {
+	keys, _ := signature.Parse(at.Verify) // ReadKeys has checked them
 	return controlplane.Options{
+		VerifyWith:   keys,
 		Slices:       true,
 		ControlPlane: at.URL, Branch: at.Branch, Commit: at.Commit, Path: at.Path, RemoteOnly: true,
 		Credentials: secrets{ctx: ctx, reader: r, namespace: namespace, own: at.Secret, bound: at.Bound},

@@ -109,6 +109,9 @@ func older(a, b *v1alpha1.Seed) bool {
 // ready opens the session of the pass, again if the location has changed.
 func (r *Reconciler) ready(ctx context.Context, s *reconcileState) error {
 	at, err := fleet.Locate(ctx, r.client, s.cp)
+	if err == nil {
+		err = at.ReadKeys(ctx, r.secrets, s.cp.Namespace)
+	}
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -43,6 +44,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/git/signature"
 	"github.com/furrow-dev/furrow/internal/plugin"
 	"github.com/furrow-dev/furrow/internal/render/kustomize"
 )
@@ -252,6 +254,10 @@ type sessionFlags struct {
 	options controlplane.Options
 	// credentials is the directory of --credentials, with one directory for each set.
 	credentials string
+	// verifyWith and signWith are files with keys.
+	verifyWith, signWith string
+	// asks reports whether the command asks for something, in the name of the user.
+	asks bool
 }
 
 // add is for commands that act as, or select, one owner of plans.
@@ -268,7 +274,8 @@ func (f *sessionFlags) addTree(cmd *cobra.Command) {
 	addEnvironmentText(flags, &f.options.ControlPlane, "control-plane", "FURROW_CONTROL_PLANE", "control-plane repository, a URL or a directory; or set FURROW_CONTROL_PLANE (default: this directory, where it has seeds/)", anyText)
 	flags.Var(textFlag(&f.options.Branch, "main", branchName), "branch", "branch of the control-plane repository")
 	flags.Var(textFlag(&f.options.Path, "", treePath), "path", "directory of the control-plane tree in its repository")
-	f.addAccess(cmd, "directory with one directory for each set of credentials (files token, or username and password, or githubAppID, githubAppInstallationID and githubAppPrivateKey; identity and known_hosts for SSH; ca.crt; url, which binds the set to it, and which it must have where the control plane is on a server); or set FURROW_CREDENTIALS")
+	flags.Var(textFlag(&f.verifyWith, "", existingFile), "verify-with", "file of public keys, an allowed signers file of Git or armored OpenPGP keys: only commits of the control plane that one of them signed are planned, whatever its ControlPlane document says")
+	f.addAccess(cmd, "directory with one directory for each set of credentials (files token, or username and password, or githubAppID, githubAppInstallationID and githubAppPrivateKey; identity and known_hosts for SSH; signing.key and signing.passphrase for signed commits; ca.crt; url, which binds the set to it, and which it must have where the control plane is on a server); or set FURROW_CREDENTIALS")
 	directories(cmd, "control-plane")
 }
 
@@ -289,6 +296,12 @@ func allowHTTP(flags *pflag.FlagSet, allow *bool) {
 	flags.BoolVar(allow, "allow-http", false, "open repositories by http:// on other machines too: what is sent there, credentials included, can be read on the way")
 }
 
+// addSigning is for commands that ask for something.
+func (f *sessionFlags) addSigning(cmd *cobra.Command) {
+	f.asks = true
+	cmd.Flags().Var(textFlag(&f.signWith, "", existingFile), "sign-with", "private key that the request is signed with, in the place of Furrow's own: an SSH key of type ed25519 or an armored OpenPGP key, whose passphrase is FURROW_SIGNING_PASSPHRASE; its public key is one of spec.signing.requesters of the GitOpsRepo")
+}
+
 // addStrict is for commands that plan.
 func (f *sessionFlags) addStrict(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.options.Strict, "strict", false, "make an error of a namespace or kind that no seed or cluster provides")
@@ -304,6 +317,24 @@ func (f *sessionFlags) resolved() (controlplane.Options, error) {
 	}
 	if f.credentials != "" {
 		options.Credentials = controlplane.Directory(f.credentials)
+	}
+	if f.verifyWith != "" {
+		data, err := os.ReadFile(f.verifyWith)
+		if err == nil {
+			options.VerifyWith, err = signature.Parse(string(data))
+		}
+		if err != nil {
+			return options, usageError{fmt.Errorf("--verify-with %s: %w", f.verifyWith, err)}
+		}
+	}
+	if f.signWith != "" {
+		data, err := os.ReadFile(f.signWith)
+		if err == nil {
+			options.SignWith, err = signature.NewSigner(data, []byte(os.Getenv("FURROW_SIGNING_PASSPHRASE")), time.Now())
+		}
+		if err != nil {
+			return options, usageError{fmt.Errorf("--sign-with %s: %w", f.signWith, err)}
+		}
 	}
 	if options.Cache == "" {
 		dir, err := os.UserCacheDir()
@@ -329,6 +360,9 @@ func (f *sessionFlags) open(ctx context.Context) (*controlplane.Session, error) 
 	options, err := f.named()
 	if err != nil {
 		return nil, err
+	}
+	if f.asks {
+		options.Asker = person(ctx)
 	}
 	return controlplane.Open(ctx, options)
 }

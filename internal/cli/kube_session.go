@@ -34,6 +34,9 @@ func (k *kubeSession) add(cmd *cobra.Command) {
 // What only the controller's flags say, such as its id, has to be given again.
 func (k *kubeSession) open(ctx context.Context, c *kubeCluster, cp fleet.ControlPlane) (*controlplane.Session, error) {
 	at, err := fleet.Locate(ctx, c, cp)
+	if err == nil {
+		err = at.ReadKeys(ctx, c, cp.Namespace)
+	}
 	if err != nil {
 		return nil, err
 	}

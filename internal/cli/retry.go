@@ -106,6 +106,7 @@ func newAsk(cmd *cobra.Command, ask func(context.Context, *asking) error) *cobra
 		return askOf(cmd, s, args[0], ask)
 	})
 	session.add(cmd)
+	session.addSigning(cmd)
 	return cmd
 }
 

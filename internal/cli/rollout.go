@@ -113,6 +113,7 @@ plan that the control plane asks for now, and end with the next one.`,
 		})(cmd, args)
 	}
 	session.add(cmd)
+	session.addSigning(cmd)
 	flags.add(cmd)
 	cmd.Flags().BoolVar(&now, "now", false, "go to all clusters at once, whatever the waves, windows and limits")
 	return cmd

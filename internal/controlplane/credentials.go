@@ -29,18 +29,22 @@ type Set struct {
 	KnownHosts []byte
 	// CABundle has PEM certificates that are trusted in addition to the system's.
 	CABundle []byte
+	// SigningKey is a private key that commits are signed with, and SigningPassphrase opens it.
+	SigningKey        []byte `json:"-"`
+	SigningPassphrase []byte `json:"-"`
 	// URL restricts the set to repositories whose URLs begin with it; empty for no restriction.
 	URL string
 }
 
 // NewSet reads a set from its files: token, or username and password, or those of a GitHub App;
-// identity and known_hosts for SSH; and ca.crt and url. The names are Flux's, but for token.
+// identity and known_hosts for SSH; signing.key and signing.passphrase; and ca.crt and url. The names are Flux's, but for token.
 func NewSet(file func(name string) string) Set {
 	trimmed := func(name string) string { return strings.TrimSpace(file(name)) }
 	set := Set{
 		Token: trimmed("token"), Username: trimmed("username"), Password: trimmed("password"),
 		Identity: []byte(trimmed("identity")), KnownHosts: []byte(trimmed("known_hosts")),
 		CABundle: []byte(trimmed("ca.crt")), URL: trimmed("url"),
+		SigningKey: []byte(trimmed(SigningKeyFile)), SigningPassphrase: []byte(trimmed("signing.passphrase")),
 	}
 	app := rest.AppOptions{
 		ID: trimmed("githubAppID"), Installation: trimmed("githubAppInstallationID"),

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -48,6 +49,9 @@ func CheckRepo(options Options, spec v1alpha1.GitOpsRepoSpec) ([]error, error) {
 	if options.ControlPlane, err = absolute(options.ControlPlane); err != nil {
 		return nil, err
 	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
 	return (&Session{options: options}).faultsOf(spec), nil
 }
 
@@ -63,6 +67,9 @@ func (s *Session) faultsOf(spec v1alpha1.GitOpsRepoSpec) (faults []error) {
 		faults = append(faults, err)
 	case kind.open != nil && !catalog.IsRemoteURL(url):
 		faults = append(faults, manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.forge", Message: fmt.Sprintf("spec.forge is %s, and spec.url is not the URL of a repository on a server", spec.Forge), Next: "Correct one of the two"})
+	}
+	if _, err := s.keys(spec); err != nil && (s.options.Credentials != nil || manifest.ReasonOf(err) != v1alpha1.ReasonSigningKeyMissing) {
+		faults = append(faults, err)
 	}
 	if spec.Credentials != "" && s.options.Credentials == nil {
 		return append(faults, manifest.Problem{Reason: v1alpha1.ReasonCredentialsMissing, Field: "spec.credentials", Message: fmt.Sprintf("it names the credentials %q, but no directory of credentials is given; use --credentials", spec.Credentials)})
@@ -200,10 +207,10 @@ func (s *Session) remote(url, credentials string) (git.Remote, error) {
 		return unsigned(remote)
 	case err != nil:
 		return remote, fmt.Errorf("there are no credentials %q: %w", credentials, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonCredentialsMissing}, err))
-	case set.URL == "" && !own && s.remoteOnly():
-		return remote, manifest.Problem{Reason: v1alpha1.ReasonCredentialsNotBound, Message: fmt.Sprintf("the credentials %q do not say where they may be sent", credentials), Next: fmt.Sprintf("Add a file url to the set, with the URL of the repository or the beginning of several, as in %s", remote)}
-	case set.URL != "" && !catalog.WithinURL(url, set.URL):
-		return remote, manifest.Problem{Reason: v1alpha1.ReasonCredentialsNotBound, Message: fmt.Sprintf("the credentials %q are for %s only, and not for %s", credentials, git.Remote{URL: set.URL}, remote), Next: "Correct the url of the set, or make another set"}
+	case !own || set.URL != "":
+		if err := s.checkBound(set, credentials, remote); err != nil {
+			return remote, err
+		}
 	}
 	remote = set.sign(remote)
 	if catalog.IsSSH(url) && (len(remote.Identity) == 0 || len(remote.KnownHosts) == 0) {
@@ -213,6 +220,17 @@ func (s *Session) remote(url, credentials string) (git.Remote, error) {
 		return s.withApp(remote, credentials, *set.App)
 	}
 	return remote, nil
+}
+
+// checkBound refuses a set of credentials that is not for a repository.
+func (s *Session) checkBound(set Set, name string, remote git.Remote) error {
+	switch {
+	case set.URL == "" && s.remoteOnly():
+		return manifest.Problem{Reason: v1alpha1.ReasonCredentialsNotBound, Message: fmt.Sprintf("the credentials %q do not say where they may be sent", name), Next: fmt.Sprintf("Add a file url to the set, with the URL of the repository or the beginning of several, as in %s", remote)}
+	case set.URL != "" && !catalog.WithinURL(remote.URL, set.URL):
+		return manifest.Problem{Reason: v1alpha1.ReasonCredentialsNotBound, Message: fmt.Sprintf("the credentials %q are for %s only, and not for %s", name, git.Remote{URL: set.URL}, remote), Next: "Correct the url of the set, or make another set"}
+	}
+	return nil
 }
 
 // forAPI returns how the API of a repository's server is reached: by https, and never with the

@@ -40,6 +40,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/rest"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/git/signature"
 	"github.com/furrow-dev/furrow/internal/probe"
 	"github.com/furrow-dev/furrow/internal/render"
 )
@@ -98,6 +99,14 @@ type Options struct {
 	Slices bool
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
+	// Asker is the author of a person's requests; Furrow itself if it has no name.
+	Asker git.Person
+	// SignWith is the private key that a person's requests are signed with; nil to sign them as what
+	// Furrow itself commits.
+	SignWith *signature.Signer
+	// VerifyWith are the keys that commits of the control plane must be signed with, in place of those
+	// that its ControlPlane document names; nil if there are none.
+	VerifyWith signature.Keyring
 	// Progress is called during a pass. Record is called with every pass before it acts. Both may
 	// be nil.
 	Progress func(engine.Progress)
@@ -126,6 +135,9 @@ type Session struct {
 	from     source
 	rendered render.Cache
 	history  history
+	// verified is the commit that is in force; nil before the first read. kept is what the cache remembers.
+	verified *verified
+	kept     git.Hash
 	// origin, owner and revision are set when the control plane is read.
 	origin, owner, revision string
 }
@@ -166,7 +178,7 @@ func Open(ctx context.Context, options Options) (*Session, error) {
 	}
 	config := engine.Config{
 		Owner: s.givenOwner(), ControlPlane: s.read, Open: s.openRepo, Channel: options.Channel,
-		DeletionGuard: options.DeletionGuard, Strict: options.Strict, Person: author, Interval: options.Interval, Now: options.Now, Progress: options.Progress, Record: options.Record, ForgeCalls: forgeCalls,
+		DeletionGuard: options.DeletionGuard, Strict: options.Strict, Person: author, Asker: options.Asker, Interval: options.Interval, Now: options.Now, Progress: options.Progress, Record: options.Record, ForgeCalls: forgeCalls,
 	}
 	if options.Slices {
 		config.Slice = slice
@@ -273,6 +285,11 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 			return tree, err
 		}
 	}
+	var refused error
+	if commit, refused, err = s.inForce(ctx, commit); err != nil {
+		return tree, err
+	}
+	tree.Refused, tree.Anchor = refused, s.Anchor
 	if err := s.mirror.Prefetch(ctx, commit); err != nil {
 		return tree, err
 	}
@@ -431,11 +448,12 @@ func (s *Session) openRepo(ctx context.Context, name string, spec v1alpha1.GitOp
 	if err := s.checkLocal(name, spec); err != nil {
 		return engine.Repo{}, err
 	}
-	return s.openMirror(ctx, name, spec)
+	return s.openMirror(ctx, name, spec, true)
 }
 
-// openMirror opens a repository without checks: after them, or to read its last known state.
-func (s *Session) openMirror(ctx context.Context, name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
+// openMirror opens a repository without checks: after them, or to read its last known state, which
+// takes no keys.
+func (s *Session) openMirror(ctx context.Context, name string, spec v1alpha1.GitOpsRepoSpec, requireKeys bool) (engine.Repo, error) {
 	remote, err := s.remote(s.resolve(spec.URL), spec.Credentials)
 	if err != nil {
 		return engine.Repo{}, err
@@ -444,6 +462,11 @@ func (s *Session) openMirror(ctx context.Context, name string, spec v1alpha1.Git
 	if err != nil {
 		return engine.Repo{}, err
 	}
+	keys, err := s.keys(spec)
+	if err != nil && requireKeys {
+		return engine.Repo{}, errors.Join(err, m.Close())
+	}
+	m.SetKeys(keys)
 	r := &Repo{Name: name, Base: spec.BranchOrDefault(), Mirror: m, spec: spec}
 	if r.Forge, err = s.openForge(name, m, forAPI(remote), spec); err != nil {
 		return engine.Repo{}, errors.Join(err, m.Close())

@@ -55,8 +55,8 @@ func (s *Session) Status(ctx context.Context) (*state.State, error) {
 	}
 	openErr := s.OpenRepos(ctx, c)
 	gone := checkDirectory(s.resolve(c.Repos[home].Spec.URL), "spec.url", "git init --bare")
-	if s.repos[home] == nil && gone != nil {
-		if _, err := s.openMirror(ctx, home, c.Repos[home].Spec); err != nil {
+	if s.repos[home] == nil && (gone != nil || manifest.ReasonOf(openErr) == v1alpha1.ReasonSigningKeyMissing) {
+		if _, err := s.openMirror(ctx, home, c.Repos[home].Spec, false); err != nil {
 			return nil, err
 		}
 	}
@@ -80,6 +80,13 @@ func (s *Session) Status(ctx context.Context) (*state.State, error) {
 		return nil, fmt.Errorf("GitOpsRepo %q, which has the status: %w", home, fetchErr)
 	case !ok:
 		return nil, noStatus(refs, r, is.Owner)
+	}
+	who, err := r.Mirror.Identify(commit)
+	if err == nil && !who.Own {
+		err = manifest.Problem{Reason: v1alpha1.ReasonNotSigned, Repo: home, Path: branch, Message: fmt.Sprintf("the commit %s %s, so it is not Furrow's status", commit, who.Verdict), Next: "Find out who pushed it; the next pass of 'furrow run' writes the status again"}
+	}
+	if err != nil {
+		return nil, err
 	}
 	report, err := readStatus(ctx, r, commit)
 	if err != nil {

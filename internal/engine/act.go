@@ -143,7 +143,7 @@ func (s *slice) prepare(ctx context.Context, a *pass.Action) {
 	case pass.Propose:
 		err = s.graft(a)
 	case pass.MoveToPlan:
-		s.moveToPlan(a)
+		err = s.moveToPlan(a)
 	case pass.RecordRollout:
 		err = s.recordRollout(a)
 	case pass.Merge:

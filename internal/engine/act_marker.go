@@ -1,13 +1,22 @@
 package engine
 
 import (
+	"cmp"
+
 	"github.com/furrow-dev/furrow/internal/core/pass"
-	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// moveToPlan moves a marker to the seed's plan.
-func (s *slice) moveToPlan(a *pass.Action) {
-	if at := s.plan(a.Seed); at != a.Old {
-		s.updates = append(s.updates, update{Update: git.Update{Ref: a.Branch, Old: a.Old, New: at}, action: a})
+// moveToPlan moves a marker to the seed's plan. Who asked stays known.
+func (s *slice) moveToPlan(a *pass.Action) error {
+	at := s.plan(a.Seed)
+	if at == a.Old || at == s.repo.facts.Asked(a.Branch) {
+		return nil
 	}
+	by := s.person
+	by.Name = cmp.Or(s.repo.facts.AskedBy(a.Branch), by.Name)
+	move, err := s.repo.request(a.Branch, at, by)
+	if err == nil {
+		s.updates = append(s.updates, update{Update: move, action: a})
+	}
+	return err
 }

@@ -35,7 +35,7 @@ func (s *slice) commitPlan(a *pass.Action) error {
 	var parents []git.Hash
 	if !old.IsZero() {
 		parents = append(parents, old)
-		if had, err := r.Mirror.Commit(old); err == nil && had.Tree == tree {
+		if had, err := r.Mirror.Commit(old); err == nil && had.Tree == tree && r.isOwn(old) {
 			return nil // pushed before, when another repository was not
 		}
 	}

@@ -31,7 +31,7 @@ func (r *repoState) commitRecord(branch string, old git.Hash, record *release.Re
 		return git.Update{}, err
 	}
 	var parents []git.Hash
-	if !old.IsZero() {
+	if !old.IsZero() && r.isKnown(old) {
 		parents = append(parents, old)
 	}
 	message := forge.AddTrailers(fmt.Sprintf("Record the rollout of seed %s\n\nThis branch has what people asked for, and since when waves are released; do not merge it.\n", record.Seed),

@@ -56,6 +56,8 @@ type Mirror interface {
 	Blob(ctx context.Context, hash git.Hash) ([]byte, error)
 	BlobUpTo(ctx context.Context, hash git.Hash, limit int64) ([]byte, error)
 	Commit(hash git.Hash) (git.CommitInfo, error)
+	Identify(commit git.Hash) (git.Identified, error)
+	Keys() git.Keys
 	Entries(commit git.Hash, paths []string) (map[string]git.Entry, error)
 	Log(from, stop git.Hash) iter.Seq2[git.CommitInfo, error]
 	Changes(from, to git.Hash) ([]string, error)
@@ -86,6 +88,11 @@ type Tree struct {
 	Revision string
 	// Origin is the digest of where the control plane is kept, as catalog.Origin has it.
 	Origin string
+	// Refused says why a newer revision is not planned; nil if there is none.
+	Refused error
+	// Anchor is given the revisions that plans were made from, complete if these are all, and reports
+	// whether another revision of the tree is in force then; nil if every revision may be planned.
+	Anchor func(ctx context.Context, revisions []string, complete bool) (again bool, err error)
 	// LastCommit returns, for people, the newest commit up to one that changed any of some causes,
 	// without an ID where none is found; nil where there is no history.
 	LastCommit func(ctx context.Context, upTo git.Hash, causes review.Causes) review.Commit
@@ -165,6 +172,8 @@ type Config struct {
 	Strict bool
 	// Person is the author of commits; When is set from Now.
 	Person git.Person
+	// Asker is the author of requests; Person where it has no name.
+	Asker git.Person
 	// Interval lies between passes in which nothing changed; zero when they are made by hand.
 	Interval time.Duration
 	// Slice is how long a pass opens proposals before it publishes and observes anew, counted
@@ -202,6 +211,8 @@ type Engine struct {
 	memo     pass.Memo
 	tape     *tape
 	reported published
+	// anchored reports whether Tree.Anchor was called.
+	anchored bool
 	// last is the state as it was published last; nil before.
 	last *state.State
 	// unread says since when a GitOps repository, or the control plane, cannot be read.

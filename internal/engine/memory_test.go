@@ -280,6 +280,10 @@ func (m *memory) Graft(base git.Hash, edits []git.Edit, meta git.CommitMeta) (gi
 	return git.Grafted{Commit: commit, Tree: tree, Objects: []git.Hash{tree, commit}}, nil
 }
 
+func (m *memory) Identify(git.Hash) (git.Identified, error) { return git.Identified{Own: true}, nil }
+
+func (m *memory) Keys() git.Keys { return git.Keys{} }
+
 // MergeTrees merges unit by unit: a unit is a file, or a directory that is taken whole.
 func (m *memory) MergeTrees(from, to, into git.Hash, whole func(string) bool) (git.TreeMerge, error) {
 	m.mu.Lock()

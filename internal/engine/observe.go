@@ -85,7 +85,38 @@ func (e *Engine) observe(ctx context.Context) (*observation, error) {
 	}
 	o.observeRepos(ctx)
 	o.observePlans(ctx)
+	if !e.anchored && tree.Anchor != nil && ctx.Err() == nil {
+		again, err := tree.Anchor(ctx, o.revisions(), !o.failed())
+		if err != nil {
+			return nil, err
+		}
+		if e.anchored = !o.failed(); again {
+			return e.observe(ctx)
+		}
+	}
 	return o, ctx.Err()
+}
+
+// revisions returns those that plans of this origin, whoever owns them, were made from.
+func (o *observation) revisions() []string {
+	var out []string
+	for _, b := range o.facts.Plans {
+		r := o.repos[b.Repo].facts
+		if b.Plan != nil && b.Plan.Origin == o.engine.self.Origin && r.IsOwn(layout.PlanBranch(r.Base, b.Seed)) {
+			out = append(out, b.Plan.Revision)
+		}
+	}
+	return out
+}
+
+// failed reports whether a repository cannot be used in this pass.
+func (o *observation) failed() bool {
+	for _, r := range o.repos {
+		if r.facts.Failure != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // observeRepos lists all repositories at once. One whose servers did not answer lately is not asked
@@ -175,6 +206,9 @@ func (r *repoState) list(ctx context.Context) error {
 	f.Refs, f.Proposals = make(map[string]layout.Hash, len(refs)), make(map[string]pass.Proposal, len(proposals))
 	for branch, at := range refs {
 		f.Refs[branch] = at
+	}
+	if err := r.identify(); err != nil {
+		return inRepo(r.name, err)
 	}
 	for _, p := range proposals {
 		r.proposals[p.Branch] = p

@@ -72,9 +72,12 @@ func IdentityOf(s *state.State) plan.Identity {
 	return plan.Identity{Owner: s.Owner, Origin: s.Origin}
 }
 
-// readStatus reads a published state; nil where the branch has none that can be read, and one that
+// readStatus reads a published state; nil where the branch has none that can be read and is Furrow's, and one that
 // says whose it is and no more where another version of Furrow wrote it.
 func (r *repoState) readStatus(ctx context.Context, commit git.Hash) (*state.State, error) {
+	if !r.isOwn(commit) {
+		return nil, nil
+	}
 	tree, err := r.Mirror.FS(ctx, commit)
 	if err != nil {
 		return nil, err

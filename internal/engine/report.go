@@ -77,6 +77,9 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 	if o.engine.tree.Settings != nil {
 		out.Settings = o.engine.tree.Settings.Version
 	}
+	if o.tree.Refused != nil {
+		out.Problems = append(out.Problems, manifest.AsProblem(o.tree.Refused))
+	}
 	if o.readErr != nil {
 		out.Problems = append(out.Problems, manifest.AsProblem(fmt.Errorf("the control-plane repository cannot be read: %w; what was read last stays in force", unreadSource(o.readErr))))
 		out.RetryAfter, _ = git.RetryAfter(o.readErr)
@@ -170,7 +173,7 @@ func (o *observation) clusters(of *state.State) []state.Cluster {
 	}
 	for _, r := range o.repos {
 		for branch := range r.refs {
-			if name, ok := layout.AbandonedCluster(r.facts.Base, pass.MarkerScope(o.engine.self), branch); ok {
+			if name, ok := layout.AbandonedCluster(r.facts.Base, pass.MarkerScope(o.engine.self), branch); ok && !r.facts.Asked(branch).IsZero() {
 				c := out[name]
 				c.Name, c.Abandoned = name, true
 				out[name] = c

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func (q *Requests) retry(ctx context.Context, seed string, always bool, by, why 
 		if err := o.record(ctx, o.repos[name]); err != nil {
 			return nil, err
 		}
-		if err := o.repos[name].mark(ctx, layout.RetryBranch(o.repos[name].facts.Base, seed), p.Commits[name]); err != nil {
+		if err := o.repos[name].mark(ctx, layout.RetryBranch(o.repos[name].facts.Base, seed), p.Commits[name], q.person(by)); err != nil {
 			return nil, err
 		}
 	}
@@ -160,7 +161,7 @@ func (q *Requests) Confirm(ctx context.Context, seed string) ([]string, error) {
 	if s.Unconfirmed != nil || s.Plan.Removal {
 		branch = layout.ConfirmBranch(home.facts.Base, seed)
 	}
-	return held, home.mark(ctx, branch, p.Commits[home.name])
+	return held, home.mark(ctx, branch, p.Commits[home.name], q.person(""))
 }
 
 // nothingToConfirm is the error for a seed without a blocked removal.
@@ -247,21 +248,35 @@ func (o *observation) unread() error {
 	return nil
 }
 
-// mark sets, moves or deletes a marker, and notes that it was observed so.
-func (r *repoState) mark(ctx context.Context, branch string, to git.Hash) error {
-	if r.refs[branch] == to {
+// mark sets, moves or deletes a marker about a commit, and notes that it was observed so.
+func (r *repoState) mark(ctx context.Context, branch string, of git.Hash, by git.Person) error {
+	if r.refs[branch] == of || !of.IsZero() && r.facts.Asked(branch) == of {
 		return nil
 	}
-	if err := r.move(ctx, git.Update{Ref: branch, Old: r.refs[branch], New: to}); err != nil {
+	update, err := r.request(branch, of, by)
+	if err == nil {
+		err = r.move(ctx, update)
+	}
+	if err != nil {
 		return err
 	}
-	if to.IsZero() {
+	if of.IsZero() {
 		delete(r.refs, branch)
 		delete(r.facts.Refs, branch)
 		return nil
 	}
-	r.refs[branch], r.facts.Refs[branch] = to, to
-	return nil
+	r.refs[branch], r.facts.Refs[branch] = update.New, update.New
+	return r.identify()
+}
+
+// person returns who asks: by the name that is given, or as the engine knows.
+func (q *Requests) person(by string) git.Person {
+	who := q.observation.engine.person()
+	if asker := q.observation.engine.config.Asker; asker.Name != "" {
+		who.Name, who.Email = asker.Name, asker.Email
+	}
+	who.Name = cmp.Or(by, who.Name)
+	return who
 }
 
 // Abandon gives a cluster up that never answers again: what is to go from it no
@@ -281,10 +296,10 @@ func (q *Requests) Abandon(ctx context.Context, cluster string) error {
 			return err
 		}
 		branch := layout.AbandonBranch(r.facts.Base, pass.MarkerScope(o.engine.self), cluster)
-		if _, marked := r.refs[branch]; marked {
+		if !r.facts.Asked(branch).IsZero() {
 			continue
 		}
-		if err := r.mark(ctx, branch, marks[name]); err != nil {
+		if err := r.mark(ctx, branch, marks[name], q.person("")); err != nil {
 			return err
 		}
 	}
@@ -332,7 +347,7 @@ func (q *Requests) UndoAbandon(ctx context.Context, cluster string) error {
 		if _, marked := r.refs[branch]; !marked {
 			continue
 		}
-		if err := r.mark(ctx, branch, git.Hash{}); err != nil {
+		if err := r.mark(ctx, branch, git.Hash{}, git.Person{}); err != nil {
 			return err
 		}
 		undone = true

@@ -172,10 +172,17 @@ func (r *Reader) proposes(c git.CommitInfo, branch string) (Carried, bool) {
 		return Carried{}, false
 	}
 	if tier, ok := layout.TierOfBranch(r.base, branch); ok {
-		return content, content.Carries(tier, content.Digest)
+		return content, content.Carries(tier, content.Digest) && r.isOwn(c.Hash)
 	}
 	seed, _ := layout.SeedOfBranch(r.base, branch)
-	return content, !slices.ContainsFunc(content.Tiers, func(m layout.Member) bool { return m.Tier.Seed != seed })
+	return content, r.isOwn(c.Hash) && !slices.ContainsFunc(content.Tiers, func(m layout.Member) bool { return m.Tier.Seed != seed })
+}
+
+// isOwn reports whether a commit may be Furrow's, which its trailers alone do not prove where Furrow
+// signs.
+func (r *Reader) isOwn(commit git.Hash) bool {
+	who, err := r.mirror.Identify(commit)
+	return err == nil && who.Own
 }
 
 // firstParent returns the first parent of a commit; zero for a first commit.

@@ -11,6 +11,8 @@ import (
 // git.IsUnknown is true.
 type Repository interface {
 	Commit(hash git.Hash) (git.CommitInfo, error)
+	// Identify reports whose a commit is.
+	Identify(commit git.Hash) (git.Identified, error)
 	Log(from, stop git.Hash) iter.Seq2[git.CommitInfo, error]
 	MergeTrees(from, to, into git.Hash, whole func(path string) bool) (git.TreeMerge, error)
 }

@@ -86,8 +86,22 @@ type Root struct {
 	Ignore string
 	// SourceSuspended is the source's spec.suspend.
 	SourceSuspended bool
+	// Verify says what the source verifies of commits.
+	Verify Verify
 	// SourceReady is the status of the source's condition Ready, SourceMessage its message.
 	SourceReady, SourceMessage string
+}
+
+// Verify is how a source verifies the signatures of commits.
+type Verify struct {
+	// Mode is HEAD, Tag or TagAndHEAD; empty if it verifies nothing.
+	Mode string
+	// Secret has the public keys, as namespace/name, and Keys are their fingerprints, separated by blanks.
+	Secret, Keys string
+	// Unknown says why the keys are not known.
+	Unknown string
+	// Failed reports whether the source has refused the newest commit for its signature.
+	Failed bool
 }
 
 // Creator is what a channel observed of one creator object on its management

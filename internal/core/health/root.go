@@ -3,6 +3,7 @@ package health
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -21,12 +22,19 @@ type WantRoot struct {
 	Source string
 	// URL and Branch are those of the GitOps repository.
 	URL, Branch string
+	// Repo is its name, and Forge the kind of its server.
+	Repo  string
+	Forge v1alpha1.ForgeType
+	// SigningKey is the fingerprint of the key that Furrow signs with; empty if it does not. OwnKeys also
+	// has those that it signed with before.
+	SigningKey string
+	OwnKeys    []string
 }
 
 // rootChecks are asked in this order; the first that has an answer decides. Each
 // answers with what is wrong and what to do.
 var rootChecks = []func(Root, WantRoot) manifest.Problem{
-	rootIsFound, rootSyncsNoMore, rootPrunes, rootDoesNotWait, rootIsNotSuspended, rootHasSource, sourceIsOurs, sourceFetches, rootBuilds,
+	rootIsFound, rootSyncsNoMore, rootPrunes, rootDoesNotWait, rootIsNotSuspended, rootHasSource, sourceIsOurs, sourceAcceptsSignatures, sourceFetches, rootBuilds,
 }
 
 // RootUnfit returns what keeps a root from taking up what lands in its directory, and what to do
@@ -46,8 +54,13 @@ func RootUnfit(r Root, w WantRoot) manifest.Problem {
 
 // RootUnknown returns why nothing can be said about a root; without a reason when something can.
 func RootUnknown(r Root, w WantRoot) manifest.Problem {
-	if r.Known {
+	if r.Known && (r.Verify.Mode == "" || r.Verify.Unknown == "") {
 		return manifest.Problem{}
+	}
+	if r.Known {
+		p := unfit(v1alpha1.ReasonRootUnknown, r.Source, fmt.Sprintf("whether the GitRepository %s on cluster %s accepts Furrow's signatures is unknown: %s", r.Source, w.Cluster, r.Verify.Unknown), fmt.Sprintf("Allow Furrow to get the Secret %s there, which has public keys only", r.Verify.Secret))
+		p.Cluster, p.Path = w.Cluster, w.Path
+		return p
 	}
 	p := unfit(v1alpha1.ReasonRootUnknown, "", fmt.Sprintf("whether a root on cluster %s syncs %s is not known yet%s", w.Cluster, shown(w.Path), suffix(r.Message)), "")
 	p.Cluster, p.Path = w.Cluster, w.Path
@@ -122,20 +135,46 @@ func sourceIsOurs(r Root, w WantRoot) manifest.Problem {
 	return manifest.Problem{}
 }
 
+// sourceAcceptsSignatures returns why a source that verifies signatures would refuse what is merged;
+// the zero value if it may accept it, or its keys are not known.
+func sourceAcceptsSignatures(r Root, w WantRoot) manifest.Problem {
+	v := r.Verify
+	refuses := func(why, next string) manifest.Problem {
+		return unfit(v1alpha1.ReasonRootVerification, r.Source, fmt.Sprintf("the GitRepository %s on cluster %s verifies signatures (mode %s), and %s", r.Source, w.Cluster, v.Mode, why), next)
+	}
+	keys := strings.Fields(v.Keys)
+	others := slices.ContainsFunc(keys, func(key string) bool { return key != w.SigningKey && !slices.Contains(w.OwnKeys, key) })
+	ours := w.SigningKey != "" && slices.Contains(keys, w.SigningKey)
+	switch {
+	case v.Mode == "":
+	case v.Mode != "HEAD" && v.Mode != "head":
+		return refuses("Furrow commits to a branch and makes no tags", "Set spec.verify.mode to HEAD")
+	case v.Unknown != "":
+	case w.Forge == v1alpha1.ForgeGitHub && !others:
+		return refuses("its Secret has no key of GitHub: every way to merge there makes a commit that GitHub signs with its own key or, by rebase, does not sign", fmt.Sprintf("Add GitHub's public key to the Secret %s, and merge by merge commit or squash", v.Secret))
+	case ours, others && w.Forge != v1alpha1.ForgePlain:
+	case w.SigningKey == "":
+		return refuses("Furrow does not sign its commits", fmt.Sprintf("Set spec.signing of GitOpsRepo %q, and add the public key to the Secret %s", w.Repo, v.Secret))
+	default:
+		return refuses(fmt.Sprintf("its Secret does not have Furrow's key %s", w.SigningKey), fmt.Sprintf("Add the public key to the Secret %s: an OpenPGP key as furrow.asc, an SSH key as furrow.sshpub, which takes a Flux that verifies SSH signatures", v.Secret))
+	}
+	return manifest.Problem{}
+}
+
 // sourceFetches returns why the source of a root brings nothing new; the zero value if it does, or
 // has not said yet.
 func sourceFetches(r Root, w WantRoot) manifest.Problem {
 	switch {
 	case r.SourceSuspended:
 		return unfit(v1alpha1.ReasonRootSourceSuspended, r.Source, fmt.Sprintf("the GitRepository %s on cluster %s is suspended", r.Source, w.Cluster), fmt.Sprintf("Resume it: flux resume source git%s", argument(r.Source)))
-	case r.SourceReady == "False":
+	case r.SourceReady == "False" && !r.Verify.Failed: // the next commit of Furrow may be one that it accepts
 		return unfit(v1alpha1.ReasonRootSourceFailed, r.Source, fmt.Sprintf("the GitRepository %s on cluster %s cannot fetch%s", r.Source, w.Cluster, suffix(r.SourceMessage)), "Correct its spec.url, spec.ref or spec.secretRef, or what it says")
 	}
 	return manifest.Problem{}
 }
 
 func rootBuilds(r Root, w WantRoot) manifest.Problem {
-	if r.Ready != "False" || r.Reason == reasonDependency {
+	if r.Ready != "False" || r.Reason == reasonDependency || r.Verify.Failed {
 		return manifest.Problem{}
 	}
 	return unfit(v1alpha1.ReasonRootFailed, r.Name, fmt.Sprintf("the root %s on cluster %s takes up no change: %s%s", r.Name, w.Cluster, r.Reason, suffix(r.Message)), fmt.Sprintf("Correct what lies under %s", shown(w.Path)))

@@ -202,6 +202,31 @@ func AbandonedCluster(base, owner, branch string) (cluster string, ok bool) {
 	return cluster, ok && cluster != "" && !strings.Contains(cluster, "/")
 }
 
+// BranchKind is what a branch of Furrow's holds, as far as it matters who wrote it.
+type BranchKind int
+
+// The kinds of branches. A marker asks for something, a record is read and written again.
+const (
+	OtherBranch BranchKind = iota
+	PlanOrRecordBranch
+	MarkerBranch
+)
+
+// KindOfBranch returns what kind of branch it is.
+func KindOfBranch(base, branch string) BranchKind {
+	rest, ok := strings.CutPrefix(branch, branchPrefix+base+"/")
+	kind, _, _ := strings.Cut(rest, "/")
+	switch {
+	case !ok:
+		return OtherBranch
+	case kind == "plan" || kind == "rollout":
+		return PlanOrRecordBranch
+	case kind == "retry" || kind == "confirm" || kind == "confirm-leaving" || kind == "abandon":
+		return MarkerBranch
+	}
+	return OtherBranch
+}
+
 // TierBranch holds the proposal of a tier.
 func TierBranch(base string, t Tier) string {
 	return branchPrefix + base + "/tier/" + t.Seed + "/" + t.Cluster + "/" + t.Number()

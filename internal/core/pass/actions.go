@@ -204,7 +204,7 @@ func (d *decider) markers(s *Seed, repo string, stays bool) []Action {
 	for _, branch := range slices.Sorted(maps.Keys(keep)) {
 		a := Action{Verb: Drop, Repo: repo, Seed: s.Name, Branch: branch, Old: r.Refs[branch]}
 		switch {
-		case keep[branch] && stays && a.Old == s.previous.commit(repo), !keep[branch] && a.Old.IsZero():
+		case keep[branch] && stays && r.Asked(branch) == s.previous.commit(repo), !keep[branch] && a.Old.IsZero():
 			continue
 		case keep[branch]:
 			a.Verb = MoveToPlan
@@ -220,7 +220,9 @@ func (d *decider) markers(s *Seed, repo string, stays bool) []Action {
 func (d *decider) confirmations(s *Seed, repo string, stays bool) (removal, leaving bool) {
 	r := d.facts.Repos[repo]
 	sure := d.facts.ControlPlane.Unread == "" && s.Failure == nil // removals are not decided while something is unreadable
-	ours := func(marker string) bool { return !r.Refs[marker].IsZero() && r.Refs[marker] == s.previous.commit(repo) }
+	ours := func(marker string) bool {
+		return !r.Asked(marker).IsZero() && r.Asked(marker) == s.previous.commit(repo)
+	}
 	confirmed := ours(layout.ConfirmBranch(r.Base, s.Name))
 	removal = confirmed && (s.Plan.Removal || stays && !sure)
 	leaving = ours(layout.ConfirmLeavingBranch(r.Base, s.Name)) && (stays || s.sameLeaving()) && (!sure || s.leaves())

@@ -87,6 +87,14 @@ type Repo struct {
 	Head layout.Hash `json:"head,omitzero"`
 	// Refs are all branches.
 	Refs map[string]layout.Hash `json:"refs,omitempty"`
+	// OwnKeys are the fingerprints of the keys whose commits are Furrow's own; empty if any may be.
+	OwnKeys []string `json:"ownKeys,omitempty"`
+	// SigningKey is the fingerprint of the key that Furrow signs with; empty if it does not.
+	SigningKey string `json:"signingKey,omitempty"`
+	// Signed says who signed plans, records and markers, by branch, where there are OwnKeys.
+	Signed map[string]Signature `json:"signed,omitempty"`
+	// Requests are the markers that are commits of their own, by branch.
+	Requests map[string]Request `json:"requests,omitempty"`
 	// Proposals are the open ones and the rejected ones whose branch is still there, by branch.
 	Proposals map[string]Proposal `json:"proposals,omitempty"`
 	// Amends reports whether the forge remembers what people change in a proposal before merging

@@ -95,7 +95,7 @@ func (d *decider) guardRemovals() {
 // retries reports whether a person wants the seed's present plan proposed again.
 func (d *decider) retries(repo string, p *Previous, seed string) bool {
 	r := d.facts.Repos[repo]
-	at := r.Refs[layout.RetryBranch(r.Base, seed)]
+	at := r.Asked(layout.RetryBranch(r.Base, seed))
 	return !at.IsZero() && at == p.commit(repo)
 }
 
@@ -120,7 +120,7 @@ func (f *Facts) Marked(p *Previous, marker func(base, seed string) string) bool 
 	if !ok || r.Failure != nil {
 		return false
 	}
-	at := r.Refs[marker(r.Base, p.Plan.Seed)]
+	at := r.Asked(marker(r.Base, p.Plan.Seed))
 	return !at.IsZero() && at == p.commit(home)
 }
 

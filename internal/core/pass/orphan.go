@@ -27,7 +27,7 @@ func MarkerScope(of plan.Identity) string { return path.Join(of.Owner, of.ShortO
 func (d *decider) readAbandoned() {
 	for _, r := range d.facts.Repos {
 		for branch := range r.Refs {
-			if cluster, ok := layout.AbandonedCluster(r.Base, MarkerScope(d.facts.Self), branch); ok {
+			if cluster, ok := layout.AbandonedCluster(r.Base, MarkerScope(d.facts.Self), branch); ok && !r.Asked(branch).IsZero() {
 				d.abandoned[cluster] = true
 			}
 		}

@@ -33,6 +33,9 @@ func (d *decider) observeRollout(s *Seed) error {
 			s.recorded = map[string]layout.Hash{}
 		}
 		s.recorded[repo] = at
+		if !r.IsOwn(branch) && r.Signed[branch].State != goodSignature {
+			continue // somebody else's, which is written over
+		}
 		d.missing = false
 		hash := d.at(repo, at, release.RecordFile)[release.RecordFile]
 		var data []byte

@@ -142,7 +142,11 @@ func (d *tierDecider) rootOnCluster(update bool) (unfit, unknown manifest.Proble
 	if !ok || d.facts.Health.None {
 		return unfit, unknown
 	}
-	want := health.WantRoot{Cluster: key.Cluster, Path: key.Path, Source: key.Source, URL: d.catalog().Repos[d.tier.Repo].Spec.URL, Branch: d.repo.Base}
+	spec := d.catalog().Repos[d.tier.Repo].Spec
+	want := health.WantRoot{
+		Cluster: key.Cluster, Path: key.Path, Source: key.Source, URL: spec.URL, Branch: d.repo.Base,
+		Repo: d.tier.Repo, Forge: spec.ForgeOrDefault(), SigningKey: d.repo.SigningKey, OwnKeys: d.repo.OwnKeys,
+	}
 	root := d.root(key)
 	if update {
 		root.Ready = ""

@@ -129,17 +129,26 @@ func (s *records) load(ctx context.Context, refs git.Refs) error {
 		if !layout.IsRecordsBranch(s.base, name) || s.read[name].at == refs[name] {
 			continue
 		}
-		if err := s.readBranch(ctx, name, refs[name]); err != nil {
+		who, err := s.mirror.Identify(refs[name])
+		if err == nil && who.Own {
+			err = s.readBranch(ctx, name, refs[name])
+		}
+		if err != nil {
 			return fmt.Errorf("read branch %s: %w", name, err)
 		}
 	}
 	if _, there := refs[s.own]; !there && s.own != "" { // somebody deleted it
-		delete(s.read, s.own)
-		for branch := range s.of {
-			s.dirty[branch] = true
-		}
+		s.rewrite()
 	}
 	return nil
+}
+
+// rewrite has the own branch written again with all that is known.
+func (s *records) rewrite() {
+	delete(s.read, s.own)
+	for branch := range s.of {
+		s.dirty[branch] = true
+	}
 }
 
 // readBranch takes in the files of a records branch that differ from those that were read last.
@@ -337,6 +346,17 @@ type onBranch struct {
 // A records branch has no past: its commit has no parent, so it does not grow.
 func (s *records) update(refs git.Refs, owner string, by git.Person) (u git.Update, news bool, err error) {
 	s.own = layout.RecordsBranch(s.base, owner)
+	onto := refs[s.own]
+	if !onto.IsZero() {
+		who, err := s.mirror.Identify(onto)
+		if err != nil {
+			return u, false, err
+		}
+		if !who.Own { // nothing that somebody else wrote is kept
+			onto = git.Hash{}
+			s.rewrite()
+		}
+	}
 	content := map[string][]byte{}
 	var edits []git.Edit
 	for _, branch := range slices.Sorted(maps.Keys(s.dirty)) {
@@ -369,7 +389,7 @@ func (s *records) update(refs git.Refs, owner string, by git.Person) (u git.Upda
 		edits, u.Objects = append(edits, git.Edit{Path: path, Hash: blob, Mode: git.ModeFile}), append(u.Objects, blob)
 	}
 	meta := git.CommitMeta{Author: by, Message: "Record pull requests\n", AllowEmpty: true}
-	grafted, err := s.mirror.Graft(u.Old, edits, meta)
+	grafted, err := s.mirror.Graft(onto, edits, meta)
 	if err != nil {
 		return u, false, err
 	}

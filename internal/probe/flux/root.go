@@ -32,6 +32,7 @@ type rootRow struct {
 // sourceRow is a source, as roots use it.
 type sourceRow struct {
 	url, branch    string
+	verify         health.Verify
 	ignore         string
 	suspended      bool
 	ready, message string
@@ -75,7 +76,7 @@ func readSource(u *unstructured.Unstructured, before *sourceRow) *sourceRow {
 func sourceOf(u *unstructured.Unstructured) *sourceRow {
 	ready := conditionOf(u.Object, "Ready")
 	return &sourceRow{
-		url: redact.URL(text(u.Object, "spec", "url")), branch: branchOf(u), ignore: text(u.Object, "spec", "ignore"),
+		url: redact.URL(text(u.Object, "spec", "url")), branch: branchOf(u), verify: verifyOf(u), ignore: text(u.Object, "spec", "ignore"),
 		suspended: truth(u.Object, "spec", "suspend"), ready: ready.status, message: ready.message,
 	}
 }
@@ -170,6 +171,7 @@ func (c *cluster) rootNow(key probe.RootKey) health.Root {
 	}
 	if source != nil {
 		root.SourceFound, root.URL, root.Branch, root.Ignore = true, source.url, source.branch, source.ignore
+		root.Verify = c.verifyKeys(source.verify)
 		root.SourceSuspended, root.SourceReady, root.SourceMessage = source.suspended, source.ready, source.message
 	}
 	return root

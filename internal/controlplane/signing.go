@@ -1,0 +1,91 @@
+package controlplane
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/git/signature"
+)
+
+// The files of a set of credentials that has a key to sign with.
+const (
+	SigningKeyFile    = "signing.key"
+	SigningPublicFile = "signing.pub"
+)
+
+// SigningSet returns the name of the set that has the key by which a repository's commits are signed;
+// empty if they are not signed.
+func SigningSet(spec v1alpha1.GitOpsRepoSpec) string {
+	if spec.Signing == nil {
+		return ""
+	}
+	return cmp.Or(spec.Signing.Credentials, spec.Credentials)
+}
+
+// keys returns what commits of a repository are signed with, and whose count. A person's requests are
+// signed with that person's key. Without a private key, all that is read can still be judged by the
+// public ones.
+func (s *Session) keys(spec v1alpha1.GitOpsRepoSpec) (keys git.Keys, err error) {
+	if spec.Signing == nil {
+		return git.Keys{}, nil
+	}
+	unusable := func(field string, err error) error {
+		return manifest.Problem{Reason: v1alpha1.ReasonSigningKeyUnusable, Field: field, Message: err.Error(), Next: "Correct it, or replace the key"}
+	}
+	place := func(field string) func(int) string {
+		return func(i int) string { return fmt.Sprintf("%s[%d]", field, i) }
+	}
+	if keys.Own, err = signature.ParseAll(spec.Signing.PublicKeys, place("spec.signing.publicKeys")); err != nil {
+		return git.Keys{}, unusable("spec.signing.publicKeys", err)
+	}
+	if keys.Requesters, err = signature.ParseAll(spec.Signing.Requesters, place("spec.signing.requesters")); err != nil {
+		return git.Keys{}, unusable("spec.signing.requesters", err)
+	}
+	if s.options.SignWith != nil && len(keys.Own) > 0 {
+		keys.Signer = s.options.SignWith
+		return keys, nil
+	}
+	signer, err := s.signer(SigningSet(spec), git.Remote{URL: catalog.LongURL(s.resolve(spec.URL))})
+	if err != nil {
+		return keys, manifest.About(manifest.Problem{Field: "spec.signing"}, err)
+	}
+	keys.Own = append(signature.Keyring{signer.Key()}, keys.Own...)
+	if keys.Signer = signer; s.options.SignWith != nil {
+		keys.Signer = s.options.SignWith
+	}
+	return keys, nil
+}
+
+// signer reads the private key of a set, which must be for the repository: its signature is as good as
+// write access.
+func (s *Session) signer(name string, remote git.Remote) (*signature.Signer, error) {
+	missing := func(message string) error {
+		return manifest.Problem{Reason: v1alpha1.ReasonSigningKeyMissing, Message: message, Next: "Add the file, or the key of the Secret, " + SigningKeyFile + ": 'ssh-keygen -t ed25519 -N \"\" -f " + SigningKeyFile + "' makes one"}
+	}
+	if name == "" || s.options.Credentials == nil {
+		return nil, missing("commits are to be signed, and no set of credentials is given that has a key")
+	}
+	if err := catalog.CheckCredentials(name); err != nil {
+		return nil, err
+	}
+	set, err := s.options.Credentials.Set(name)
+	switch {
+	case errors.Is(err, ErrPublic), err == nil && len(set.SigningKey) == 0:
+		return nil, missing(fmt.Sprintf("the credentials %q have no %s", name, SigningKeyFile))
+	case err != nil:
+		return nil, missing(fmt.Sprintf("there are no credentials %q with a key to sign with: %v", name, err))
+	}
+	if err := s.checkBound(set, name, remote); err != nil {
+		return nil, err
+	}
+	signer, err := signature.NewSigner(set.SigningKey, set.SigningPassphrase, s.options.Now())
+	if err != nil {
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonSigningKeyUnusable, Message: fmt.Sprintf("the credentials %q: %s: %v", name, SigningKeyFile, err), Next: "Correct it, or replace the key"}
+	}
+	return signer, nil
+}
