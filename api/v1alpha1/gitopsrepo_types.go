@@ -126,9 +126,9 @@ type SigningSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	Credentials string `json:"credentials,omitempty"`
 
-	// Create says whether 'furrow controller' makes an SSH key where the Secret has none, or there is no
-	// such Secret: Never, which is the default, or IfMissing. The public key is then in signing.pub of
-	// the Secret.
+	// Create says whether 'furrow controller' makes a Secret with an SSH key where there is no such
+	// Secret: Never, which is the default, or IfMissing. The public key is then in signing.pub of the
+	// Secret.
 	// +optional
 	Create KeyCreation `json:"create,omitempty"`
 

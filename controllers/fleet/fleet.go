@@ -23,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -173,21 +174,23 @@ func Limiter[T comparable]() workqueue.TypedRateLimiter[T] {
 }
 
 // Options returns the options to open a session at the location. Secrets of the namespace
-// are read with r, when a repository is opened, until ctx ends.
-func Options(ctx context.Context, r client.Reader, namespace string, at Location) controlplane.Options {
+// are read with r, when a repository is opened, until ctx ends, and created with w unless it is nil.
+func Options(ctx context.Context, r client.Reader, w client.Writer, namespace string, at Location) controlplane.Options {
 	keys, _ := signature.Parse(at.Verify) // ReadKeys has checked them
 	return controlplane.Options{
 		VerifyWith:   keys,
 		Slices:       true,
 		ControlPlane: at.URL, Branch: at.Branch, Commit: at.Commit, Path: at.Path, RemoteOnly: true,
-		Credentials: secrets{ctx: ctx, reader: r, namespace: namespace, own: at.Secret, bound: at.Bound},
+		Credentials: secrets{ctx: ctx, reader: r, writer: w, namespace: namespace, own: at.Secret, bound: at.Bound},
 	}
 }
 
 // secrets provides the sets of credentials of a namespace.
 type secrets struct {
-	ctx       context.Context
-	reader    client.Reader
+	ctx    context.Context
+	reader client.Reader
+	// writer creates Secrets; nil where that is not done.
+	writer    client.Writer
 	namespace string
 	// own is the Secret of the control plane's repository; unless it is bound, it does
 	// not need the URL that it may be sent to.
@@ -224,6 +227,40 @@ func (s secrets) Set(name string) (controlplane.Set, error) {
 		return controlplane.Set{}, manifest.Problem{Reason: v1alpha1.ReasonCredentialsNotBound, Message: fmt.Sprintf("Secret %s/%s does not say where it may be sent", s.namespace, name), Next: "Add the key url: the repository's URL, or the beginning of several"}
 	}
 	return set, nil
+}
+
+// MakeKey implements controlplane.KeyMaker: it creates a Secret with a new key, which is bound to the
+// URL. It changes no Secret that exists.
+func (s secrets) MakeKey(name, url string) error {
+	if s.writer == nil {
+		return missing{s.namespace, name}
+	}
+	private, err := signature.Generate()
+	if err != nil {
+		return err
+	}
+	signer, err := signature.NewSigner(private, nil, time.Now())
+	if err != nil {
+		return err
+	}
+	public, err := signer.Key().Public()
+	if err != nil {
+		return err
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": "furrow"}},
+		Data:       map[string][]byte{controlplane.SigningKeyFile: private, controlplane.SigningPublicFile: []byte(public + "\n"), "url": []byte(url)},
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, readLimit)
+	defer cancel()
+	err = s.writer.Create(ctx, secret)
+	switch {
+	case err == nil || apierrors.IsAlreadyExists(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		return manifest.Problem{Reason: v1alpha1.ReasonSigningKeyMissing, Message: fmt.Sprintf("Secret %s/%s, which is to have a key to sign with, may not be created", s.namespace, name), Next: "Allow the controller to create Secrets (rbac.createSigningKeys of the chart), or create the Secret with signing.key and url"}
+	}
+	return fmt.Errorf("creating Secret %s/%s with a key to sign with: %w", s.namespace, name, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonSigningKeyMissing}, err))
 }
 
 // Secret reads a Secret by name; the error for a missing one is fs.ErrNotExist.

@@ -73,7 +73,7 @@ func TestASecretSaysWhereItMayBeSent(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := fleet.Options(t.Context(), r, namespace, tc.location)
+			o := fleet.Options(t.Context(), r, nil, namespace, tc.location)
 			if !o.RemoteOnly {
 				t.Error("repositories on the controller's own disk are allowed")
 			}
@@ -101,8 +101,10 @@ func TestLocate(t *testing.T) {
 		}}
 	}
 	verified := git("verified", &sourcev1.GitRepositoryRef{Branch: "prod"})
-	verified.Spec.Verification = &sourcev1.GitRepositoryVerification{Mode: sourcev1.ModeGitHEAD}
-	r := reader(t, verified, git("branch", &sourcev1.GitRepositoryRef{Branch: "prod"}), git("tag", &sourcev1.GitRepositoryRef{Tag: "v1"}), git("nothing", nil),
+	verified.Spec.Verification = &sourcev1.GitRepositoryVerification{Mode: sourcev1.ModeGitHEAD, SecretRef: fluxmeta.LocalObjectReference{Name: "keys"}}
+	tags := git("tags", &sourcev1.GitRepositoryRef{Branch: "prod"})
+	tags.Spec.Verification = &sourcev1.GitRepositoryVerification{Mode: sourcev1.ModeGitTagAndHEAD, SecretRef: fluxmeta.LocalObjectReference{Name: "keys"}}
+	r := reader(t, verified, tags, git("branch", &sourcev1.GitRepositoryRef{Branch: "prod"}), git("tag", &sourcev1.GitRepositoryRef{Tag: "v1"}), git("nothing", nil),
 		git("tag-first", &sourcev1.GitRepositoryRef{Branch: "prod", Tag: "v1"}), git("pinned", &sourcev1.GitRepositoryRef{Branch: "prod", Commit: strings.Repeat("b", 40)}))
 	commit := strings.Repeat("a", 40)
 	tests := map[string]struct {
@@ -139,8 +141,12 @@ func TestLocate(t *testing.T) {
 			wantErr: `GitRepository "tag-first" follows no branch`,
 		},
 		"a GitRepository whose commits are verified": {
-			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "verified"}},
-			wantErr: `GitRepository "verified" wants signatures verified, which Furrow does not do`,
+			source: v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "verified"}},
+			want:   fleet.Location{URL: "https://git.example.com/acme/control-plane", Branch: "prod", Secret: "of-flux", VerifySecret: "keys"},
+		},
+		"a GitRepository whose tags are verified": {
+			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "tags"}},
+			wantErr: `GitRepository "tags" verifies tags (spec.verify.mode: TagAndHEAD), and Furrow reads a branch`,
 		},
 		"a GitRepository without a branch": {
 			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "tag"}},

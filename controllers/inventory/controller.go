@@ -296,12 +296,13 @@ func (l facts) catalogs() []*catalog.Catalog {
 func showGitOpsRepo(o client.Object, l facts, w condition.Writer) {
 	r := o.(*v1alpha1.GitOpsRepo)
 	s := l.of("GitOpsRepo", o)
-	r.Status.Forge, r.Status.Proposals = r.Spec.ForgeOrDefault(), 0
+	r.Status.Forge, r.Status.Proposals, r.Status.SigningKey = r.Spec.ForgeOrDefault(), 0, ""
 	for _, p := range l.snapshots {
 		seen, ok := p.Repos[r.Name]
 		if !ok {
 			continue
 		}
+		r.Status.SigningKey = seen.SigningKey
 		r.Status.Proposals += int32(seen.Proposals) //nolint:gosec // G115: a count of proposals
 		if !seen.Head.IsZero() {
 			r.Status.Head = seen.Head.String()

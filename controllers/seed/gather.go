@@ -133,7 +133,7 @@ func (r *Reconciler) ready(ctx context.Context, s *reconcileState) error {
 // with the pass: the session outlives it, and reads Secrets again later.
 func (r *Reconciler) sessionOptions(ctx context.Context, s *reconcileState, at fleet.Location) controlplane.Options {
 	have := s.session
-	o := fleet.Options(context.WithoutCancel(ctx), r.secrets, s.cp.Namespace, at)
+	o := fleet.Options(context.WithoutCancel(ctx), r.secrets, r.client, s.cp.Namespace, at)
 	o.Cache = r.cacheOf(s.cp)
 	o.ID, o.Environment, o.DeletionGuard, o.Strict = r.options.ID, r.options.Environment, r.options.DeletionGuard, r.options.Strict
 	o.AllowHTTP, o.Limits, o.Plugins = r.options.AllowHTTP, r.options.Limits, r.options.Plugins

@@ -44,7 +44,7 @@ func (k *kubeSession) open(ctx context.Context, c *kubeCluster, cp fleet.Control
 	if err != nil {
 		return nil, err
 	}
-	o := fleet.Options(ctx, c, cp.Namespace, at)
+	o := fleet.Options(ctx, c, nil, cp.Namespace, at)
 	o.Credentials = cmp.Or[controlplane.Credentials](own.Credentials, instead{o.Credentials})
 	o.Cache, o.ID, o.Environment, o.Strict, o.AllowHTTP, o.Limits, o.Plugins, o.Now = own.Cache, own.ID, own.Environment, own.Strict, own.AllowHTTP, own.Limits, own.Plugins, c.now
 	o.Settings = func(ctx context.Context) (engine.Settings, error) { return settings(ctx, c, cp) }

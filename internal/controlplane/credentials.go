@@ -81,6 +81,12 @@ type Credentials interface {
 	Set(name string) (Set, error)
 }
 
+// KeyMaker is implemented by Credentials that can make a set with a key to sign with. It must not change
+// a set that exists.
+type KeyMaker interface {
+	MakeKey(name, url string) error
+}
+
 // Directory holds one directory for each set of credentials, with its files.
 type Directory string
 

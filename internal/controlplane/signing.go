@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -50,7 +51,7 @@ func (s *Session) keys(spec v1alpha1.GitOpsRepoSpec) (keys git.Keys, err error) 
 		keys.Signer = s.options.SignWith
 		return keys, nil
 	}
-	signer, err := s.signer(SigningSet(spec), git.Remote{URL: catalog.LongURL(s.resolve(spec.URL))})
+	signer, err := s.signer(SigningSet(spec), spec.Signing.Create == v1alpha1.CreateIfMissing, git.Remote{URL: catalog.LongURL(s.resolve(spec.URL))})
 	if err != nil {
 		return keys, manifest.About(manifest.Problem{Field: "spec.signing"}, err)
 	}
@@ -63,7 +64,7 @@ func (s *Session) keys(spec v1alpha1.GitOpsRepoSpec) (keys git.Keys, err error) 
 
 // signer reads the private key of a set, which must be for the repository: its signature is as good as
 // write access.
-func (s *Session) signer(name string, remote git.Remote) (*signature.Signer, error) {
+func (s *Session) signer(name string, create bool, remote git.Remote) (*signature.Signer, error) {
 	missing := func(message string) error {
 		return manifest.Problem{Reason: v1alpha1.ReasonSigningKeyMissing, Message: message, Next: "Add the file, or the key of the Secret, " + SigningKeyFile + ": 'ssh-keygen -t ed25519 -N \"\" -f " + SigningKeyFile + "' makes one"}
 	}
@@ -74,6 +75,12 @@ func (s *Session) signer(name string, remote git.Remote) (*signature.Signer, err
 		return nil, err
 	}
 	set, err := s.options.Credentials.Set(name)
+	if maker, can := s.options.Credentials.(KeyMaker); errors.Is(err, fs.ErrNotExist) && create && can {
+		if err = maker.MakeKey(name, remote.String()); err != nil {
+			return nil, err
+		}
+		set, err = s.options.Credentials.Set(name)
+	}
 	switch {
 	case errors.Is(err, ErrPublic), err == nil && len(set.SigningKey) == 0:
 		return nil, missing(fmt.Sprintf("the credentials %q have no %s", name, SigningKeyFile))

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
@@ -66,6 +67,62 @@ func (r *repoState) identify() error {
 		}
 	}
 	return nil
+}
+
+// notSigned reports requests and records of this control plane's seeds that do not count, because
+// nobody signed them who may.
+func (o *observation) notSigned() (out manifest.Problems) {
+	previous := o.previous()
+	for _, seed := range slices.Sorted(maps.Keys(previous)) {
+		p := previous[seed]
+		if p.Plan == nil || !o.engine.owns(p.Plan) {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(p.Commits)) {
+			r := o.repos[name]
+			if r == nil || len(r.facts.OwnKeys) == 0 {
+				continue
+			}
+			base := r.facts.Base
+			for _, branch := range []string{layout.RetryBranch(base, seed), layout.ConfirmBranch(base, seed), layout.ConfirmLeavingBranch(base, seed), layout.RolloutBranch(base, seed)} {
+				signed := r.facts.Signed[branch]
+				counts := signed.State == string(signature.Good) && (branch == layout.RolloutBranch(base, seed) || !r.facts.Asked(branch).IsZero())
+				if r.refs[branch].IsZero() || counts {
+					continue
+				}
+				verdict := signature.Verdict{State: signature.State(signed.State), Key: signed.Key}
+				why := verdict.String()
+				if verdict.State == signature.Good {
+					why = "is not a request for what its branch says"
+				}
+				out = append(out, manifest.Problem{Reason: v1alpha1.ReasonNotSigned, Seed: seed, Repo: name, Path: branch,
+					Message: fmt.Sprintf("branch %s of GitOpsRepo %q asks for nothing: its commit %s%s %s", branch, name, r.refs[branch], r.authorOf(r.refs[branch]), why),
+					Next:    "Ask with 'furrow', which signs the request; find out who pushed the branch if nobody did"})
+			}
+		}
+	}
+	return out
+}
+
+// authorOf returns who made a commit, as in " by Ada <ada@example.com>".
+func (r *repoState) authorOf(commit git.Hash) string {
+	c, err := r.Mirror.Commit(commit)
+	if err != nil {
+		return ""
+	}
+	return manifest.Printable(fmt.Sprintf(" by %s <%s>", c.Author.Name, c.Author.Email))
+}
+
+// signingKey returns the public key that commits are signed with; empty if they are not.
+func (r *repoState) signingKey() string {
+	if r.openRepo == nil || r.Mirror == nil || r.Mirror.Keys().Signer == nil {
+		return ""
+	}
+	public, err := r.Mirror.Keys().Signer.Key().Public()
+	if err != nil {
+		return ""
+	}
+	return public
 }
 
 // request returns what a marker is moved to, for a request about a commit: where requests are signed,

@@ -51,6 +51,8 @@ type Report struct {
 type RepoReport struct {
 	// URL of the repository, without credentials.
 	URL string
+	// SigningKey is the public key that commits are signed with; empty if they are not.
+	SigningKey string
 	// Head of the base branch; zero when it is not known.
 	Head git.Hash
 	// Proposals counts the open ones of the engine's seeds.
@@ -77,6 +79,7 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 	if o.engine.tree.Settings != nil {
 		out.Settings = o.engine.tree.Settings.Version
 	}
+	out.Problems = append(out.Problems, o.notSigned()...)
 	if o.tree.Refused != nil {
 		out.Problems = append(out.Problems, manifest.AsProblem(o.tree.Refused))
 	}
@@ -93,7 +96,7 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 		if err != nil {
 			out.Problems = append(out.Problems, manifest.AsProblem(err))
 		}
-		repo := RepoReport{URL: git.Remote{URL: o.engine.loaded.Repos[name].Spec.URL}.String(), Head: r.head, Proposals: o.countProposals(d, r), Err: err}
+		repo := RepoReport{SigningKey: r.signingKey(), URL: git.Remote{URL: o.engine.loaded.Repos[name].Spec.URL}.String(), Head: r.head, Proposals: o.countProposals(d, r), Err: err}
 		if repo.Limit = o.limitOf(r); repo.Limit != nil {
 			out.goOn(repo.Limit.Until)
 		}
