@@ -77,7 +77,7 @@ func (s *Session) openForge(name string, m *git.Mirror, remote git.Remote, spec 
 	p := spec.Proposals
 	return pull.New(server, m, pull.Options{
 		Base: spec.BranchOrDefault(), Reviewers: p.Reviewers, Assignees: p.Assignees, Milestone: p.Milestone,
-		Unlabeled: p.Labels != nil && len(p.Labels) == 0,
+		Unlabeled: p.Labels != nil && len(p.Labels) == 0, Signed: spec.Signing != nil,
 	}), nil
 }
 
