@@ -87,7 +87,7 @@ type Root struct {
 	// SourceSuspended is the source's spec.suspend.
 	SourceSuspended bool
 	// Verify says what the source verifies of commits.
-	Verify Verify
+	Verify Verify `json:",omitzero"`
 	// SourceReady is the status of the source's condition Ready, SourceMessage its message.
 	SourceReady, SourceMessage string
 }
