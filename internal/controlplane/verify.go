@@ -55,7 +55,7 @@ const (
 // why the tip is not planned. If there is none at all, that reason is the error.
 func (s *Session) inForce(ctx context.Context, tip git.Hash) (commit git.Hash, refused, err error) {
 	if s.options.Tree != nil || s.options.PlansOf != s.options.Branch {
-		return tip, nil, nil // it is only looked at
+		return tip, nil, nil // it is only shown
 	}
 	anchor, err := s.anchor()
 	if err != nil {

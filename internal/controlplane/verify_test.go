@@ -118,7 +118,7 @@ func openAt(t *testing.T, o Options) *Session {
 	return s
 }
 
-// TestOnlyVerifiedCommitsAreInForce: each step is a commit, which one session sees one by one, another
+// TestOnlyVerifiedCommitsAreInForce: each step is a commit. One session reads them one by one, another
 // all at once after the first, and a third after it was started anew in between.
 func TestOnlyVerifiedCommitsAreInForce(t *testing.T) {
 	type step struct {
