@@ -91,7 +91,8 @@ type explanation struct {
 	// Moves say how the object moves to another tier.
 	Moves []string `json:"moves,omitempty"`
 
-	plan *plan.Plan
+	plan   *plan.Plan
+	labels fleetLabels
 	// plans are those of all seeds.
 	plans map[string]*plan.Plan
 	// reported is what was reported last; without a state where nothing was, and noStatus says so then.
@@ -157,7 +158,7 @@ func explainIn(ctx context.Context, s *controlplane.Session, want wanted, report
 	if err != nil {
 		return nil, err
 	}
-	e := &explanation{Object: id, Seed: p.Seed, plan: p, plans: report.Plans}
+	e := &explanation{Object: id, Seed: p.Seed, plan: p, plans: report.Plans, labels: labelsIn(report.Catalog)}
 	if e.reported, err = reported(p.Seed); manifest.ReasonOf(err) == v1alpha1.ReasonNoStatus {
 		e.reported, e.noStatus = &statusView{}, err.Error()
 	} else if err != nil {
@@ -379,7 +380,7 @@ func explanationTable(w io.Writer, e *explanation, whole bool) {
 		if whole {
 			return strings.Join(clusters, ", ")
 		}
-		return runsOf(clusters, all)
+		return e.labels.on(clusters, all)
 	}
 	heading(w, e.Object)
 	of := "  of seed " + e.Seed
@@ -401,7 +402,7 @@ func explanationTable(w io.Writer, e *explanation, whole bool) {
 	}
 	part(w, "Where", where)
 	for _, c := range e.Contents {
-		differs = append(differs, fmt.Sprintf("on %s, from %s", contentOn(plan.ContentOn{Clusters: c.Clusters, Variants: c.Variants}, all), c.From))
+		differs = append(differs, fmt.Sprintf("on %s, from %s", contentOn(plan.ContentOn{Clusters: c.Clusters, Variants: c.Variants}, all, e.labels), c.From))
 	}
 	part(w, "Differs by cluster", differs)
 	part(w, "Moves", e.Moves)

@@ -33,6 +33,8 @@ type planCommand struct {
 	out     string
 	// diff shows what changes about the plans in force.
 	diff bool
+	// labels are those of the clusters that are planned for.
+	labels fleetLabels
 	// present shows one plan or more.
 	present func(*cobra.Command, []*plan.Plan) error
 }
@@ -86,6 +88,7 @@ func (c *planCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	c.labels = labelsIn(cat)
 	for _, p := range notPlanned(cat, c.input.seed) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+p.Error())
 	}
@@ -279,7 +282,7 @@ func (c *planCommand) print(cmd *cobra.Command, plans []*plan.Plan) error {
 	}
 	return c.output.write(cmd.OutOrStdout(), value, func(w io.Writer) {
 		for _, p := range plans {
-			planTable(w, p, c.output.wide())
+			planTable(w, p, c.labels, c.output.wide())
 		}
 	})
 }

@@ -137,7 +137,12 @@ func (t *transitions) seeTiers(s *state.Seed, all []string) {
 			texts = append(texts, ofCluster{tier.Cluster, strings.Join([]string{layout.NameOnCluster(tier.Ordinal), string(tier.State), message}, "\x00")})
 		}
 	}
-	for _, f := range folded(all, texts, false) {
+	lines := folded(all, texts, false)
+	for _, f := range lines {
+		name, _, _ := strings.Cut(f.text, "\x00")
+		t.tier = max(t.tier, utf8.RuneCountInString(f.on+" "+name))
+	}
+	for _, f := range lines {
 		cells := strings.SplitN(f.text, "\x00", 3)
 		t.sayTier(s.Name, f.on+" "+cells[0], cells[1], cells[2])
 	}

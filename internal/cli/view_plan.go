@@ -43,8 +43,8 @@ func clustersOf(plans ...*plan.Plan) []string {
 }
 
 // contentOn names the clusters that have a content, and their variants: "p1, p2 (overlays/prod)".
-func contentOn(c plan.ContentOn, all []string) string {
-	text := runsOf(c.Clusters, all)
+func contentOn(c plan.ContentOn, all []string, labels fleetLabels) string {
+	text := labels.on(c.Clusters, all)
 	if len(c.Variants) > 0 {
 		text += " (" + strings.Join(c.Variants, ", ") + ")"
 	}
@@ -271,10 +271,10 @@ func showDiffs(w, warnings io.Writer, output *outputFlag, previews []*engine.Pre
 				continue
 			case p.InForce == nil && whole:
 				fmt.Fprintf(w, "No plan of seed %s is in force yet. The next one:\n\n", d.Seed)
-				planTable(w, p.Next, output.wide())
+				planTable(w, p.Next, nil, output.wide())
 				continue
 			case whole:
-				planTable(w, p.InForce, output.wide())
+				planTable(w, p.InForce, nil, output.wide())
 			}
 			d.table(w, output.wide())
 		}

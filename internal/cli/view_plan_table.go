@@ -34,8 +34,9 @@ const (
 // planTable shows a plan for people: what to know first, then the tiers in the order in which they
 // are released. Unless whole, equal clusters are one, and the objects of a large tier are grouped by
 // kind and why.
-func planTable(w io.Writer, p *plan.Plan, whole bool) {
+func planTable(w io.Writer, p *plan.Plan, labels fleetLabels, whole bool) {
 	v := newPlanView(p, whole)
+	v.labels = labels
 	objects := 0
 	for i := range p.Tiers {
 		objects += len(p.Objects(&p.Tiers[i]))
@@ -77,6 +78,7 @@ func movesOf(p *plan.Plan, all []string, counts func(plan.Move) bool) []string {
 type planView struct {
 	plan     *plan.Plan
 	clusters []string
+	labels   fleetLabels
 	whole    bool
 	// placements are those of each object.
 	placements map[manifest.ID][]plan.Placement
@@ -502,7 +504,7 @@ func (v *planView) differing() []string {
 	for _, d := range v.plan.Differ() {
 		var on []string
 		for _, c := range d.Contents {
-			on = append(on, contentOn(c, v.clusters))
+			on = append(on, contentOn(c, v.clusters, v.labels))
 		}
 		text := strings.Join(on, "; ")
 		if objects[text] == nil {
@@ -537,7 +539,7 @@ func (v *planView) overrides() []string {
 			}
 			objects[changes] = append(objects[changes], one.ID.String())
 		}
-		where := "- " + overrideOn(o, runsOf(o.Clusters, v.clusters))
+		where := "- " + overrideOn(o, v.labels.on(o.Clusters, v.clusters))
 		for _, changes := range order {
 			names := objects[changes]
 			if !v.whole && len(names) > maxListed {

@@ -70,7 +70,7 @@ func largePlan(clusters int) *plan.Plan {
 
 func drawn(width int, p *plan.Plan, whole bool) string {
 	page := &page{width: width}
-	planTable(page, p, whole)
+	planTable(page, p, nil, whole)
 	return page.String()
 }
 

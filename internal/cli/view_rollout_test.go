@@ -28,7 +28,7 @@ func inWaves() *plan.Plan {
 
 func TestAPlanShowsItsRollout(t *testing.T) {
 	p := &page{width: 120}
-	planTable(p, inWaves(), false)
+	planTable(p, inWaves(), nil, false)
 	mustContain(t, p.String(), `
 Rollout
   - 12 proposals, one for each tier of each cluster

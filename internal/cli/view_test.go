@@ -165,7 +165,7 @@ func tables() map[string]func(io.Writer) {
 	next.Tiers = next.Tiers[2:]
 	return map[string]func(io.Writer){
 		"status": func(w io.Writer) { (&statusView{State: fleetOf(20), now: noon}).body(w) },
-		"plan":   func(w io.Writer) { planTable(w, before, false) },
+		"plan":   func(w io.Writer) { planTable(w, before, nil, false) },
 		"plan-diff": func(w io.Writer) {
 			planDiffOf(&engine.Preview{Seed: "contour", Revision: next.Revision, InForce: before, Next: next}).table(w, false)
 		},
