@@ -281,8 +281,11 @@ func (d *documents) readInventory(tree fs.FS) error {
 	if err := w.walk("."); err != nil {
 		return err
 	}
-	d.skipped = append(d.skipped, w.skipped...)
+	d.skipped = slices.Concat(d.skipped, w.skipped, w.unnamed)
 	d.faults.lost = append(d.faults.lost, w.lost...)
+	for _, p := range w.unnamed {
+		d.faults.lost = append(d.faults.lost, p.Source)
+	}
 	for _, file := range w.files {
 		name := file.name
 		files := NewFiles(d.reading)

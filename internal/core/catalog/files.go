@@ -86,6 +86,10 @@ func (f *Files) addWalk(w *walker, dir string, shown func(string) string) error 
 	for _, lost := range w.lost {
 		f.Lost = append(f.Lost, manifest.Source{File: shown(lost.File)})
 	}
+	for _, p := range w.unnamed {
+		p.Source.File = shown(p.Source.File)
+		f.Problems = append(f.Problems, p)
+	}
 	for _, file := range w.files {
 		if err := f.addFile(w.tree, file.target, shown(file.name)); err != nil {
 			return err

@@ -215,6 +215,12 @@ func (d *documents) readPackages(tree fs.FS) (packages map[string]*Package, brok
 // them.
 func (d *documents) readPackage(tree fs.FS, at string, entry fs.DirEntry) (pkg *Package, settings []manifest.Object, err error) {
 	w := newWalker(tree)
+	if name := entry.Name(); !openable(name) {
+		if w.meant(name, entry.Type()) { // the name is refused with the seed
+			pkg = &Package{Name: strings.ToValidUTF8(name, "\ufffd"), Path: manifest.Printable(SeedsDir + "/" + name)}
+		}
+		return pkg, nil, nil
+	}
 	w.markers = d.reading.Markers
 	err = w.visit(at, entry.Type())
 	if w.marked && err == nil {

@@ -42,6 +42,9 @@ type walker struct {
 	// lost are those among them whose content is unknown: a dangling link, a submodule, a
 	// device. What they held may still be wanted.
 	lost []manifest.Source
+	// unnamed are the files and directories that cannot be opened because of their names. They are
+	// meant to be read, so a package that has any of them is refused.
+	unnamed manifest.Problems
 	// unknown are the first files whose names are not those of manifests, of so many.
 	unknown  []string
 	unknowns int
@@ -95,6 +98,10 @@ func (w *walker) walk(dir string) error {
 	w.seen[dir] = true
 	w.dirs++
 	for _, entry := range entries {
+		if !openable(entry.Name()) {
+			w.refuseName(dir, entry.Name(), entry.Type())
+			continue
+		}
 		if err := w.visit(path.Join(dir, entry.Name()), entry.Type()); err != nil {
 			return err
 		}
@@ -126,6 +133,33 @@ func (w *walker) visit(name string, kind fs.FileMode) error {
 	}
 	w.take(name, name, kind)
 	return nil
+}
+
+// openable reports whether a tree opens a file or directory of such a name. Git keeps names of any
+// bytes.
+func openable(name string) bool {
+	return fs.ValidPath(name) && name != "." && !strings.Contains(name, "/")
+}
+
+// meant reports whether a file or directory is one to be read, by its name and kind.
+func (w *walker) meant(name string, kind fs.FileMode) bool {
+	return !hidden(name) && (w.all || isManifest(name) || !kind.IsRegular() && !w.ofOthers(name))
+}
+
+// refuseName notes a file or directory that cannot be opened because of its name.
+func (w *walker) refuseName(dir, name string, kind fs.FileMode) {
+	w.visited++
+	if !w.meant(name, kind) {
+		return
+	}
+	why := "is not valid UTF-8"
+	if utf8.ValidString(name) {
+		why = "is not one that a file or directory can have"
+	}
+	w.unnamed = append(w.unnamed, manifest.Problem{
+		Reason: v1alpha1.ReasonFileUnreadable, Source: manifest.Source{File: manifest.Printable(strings.TrimPrefix(dir+"/"+name, "./"))},
+		Message: "the name " + why + ", so it cannot be read", Next: "Rename it with 'git mv', or remove it.",
+	})
 }
 
 // enter walks a directory, unless it is a repository of its own.

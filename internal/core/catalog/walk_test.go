@@ -358,3 +358,84 @@ func TestLinksLeadWhereTheSystemSays(t *testing.T) {
 		t.Errorf("only %d links were followed", followed)
 	}
 }
+
+// oddTree is a tree whose directories have entries that no tree opens, as a commit may.
+type oddTree struct {
+	fstest.MapFS
+	odd map[string][]fs.DirEntry
+}
+
+func (t oddTree) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := t.MapFS.ReadDir(name)
+	return append(entries, t.odd[name]...), err
+}
+
+type oddEntry struct {
+	name string
+	kind fs.FileMode
+}
+
+func (e oddEntry) Name() string               { return e.name }
+func (e oddEntry) IsDir() bool                { return e.kind.IsDir() }
+func (e oddEntry) Type() fs.FileMode          { return e.kind }
+func (e oddEntry) Info() (fs.FileInfo, error) { return nil, fs.ErrInvalid }
+
+// TestANameThatCannotBeOpenedHoldsOnlyItsPackage: whatever bytes Git has as a name, all other seeds and
+// documents are read.
+func TestANameThatCannotBeOpenedHoldsOnlyItsPackage(t *testing.T) {
+	const (
+		dir     = fs.ModeDir
+		never   = "the name is not one that a file or directory can have, so it cannot be read. Rename it with 'git mv', or remove it."
+		refused = "the name is not valid UTF-8, so it cannot be read. Rename it with 'git mv', or remove it."
+	)
+	rest := []string{"web: core/ConfigMap/default/a from seeds/web/a.yaml:1", "cluster east"}
+	cases := map[string]struct {
+		odd  map[string][]fs.DirEntry
+		want []string
+	}{
+		"a manifest of a package": {
+			map[string][]fs.DirEntry{"seeds/web": {oddEntry{"caf\xe9.yaml", 0}}},
+			[]string{rest[0], `error: seeds/web/caf\xe9.yaml: seed "web": ` + refused, rest[1]},
+		},
+		"a directory of a package": {
+			map[string][]fs.DirEntry{"seeds/web": {oddEntry{"caf\xe9", dir}}},
+			[]string{rest[0], `error: seeds/web/caf\xe9: seed "web": ` + refused, rest[1]},
+		},
+		"a link of a package": {
+			map[string][]fs.DirEntry{"seeds/web": {oddEntry{"caf\xe9.yaml", fs.ModeSymlink}}},
+			[]string{rest[0], `error: seeds/web/caf\xe9.yaml: seed "web": ` + refused, rest[1]},
+		},
+		"a seed": {
+			map[string][]fs.DirEntry{"seeds": {oddEntry{"caf\xe9.yaml", 0}, oddEntry{"caf\xe9", dir}}},
+			[]string{
+				`error: seeds/caf\xe9: seed "caf�": the name is not a valid DNS label (lower case letters, digits, and '-' in between). Rename the file or directory.`,
+				`error: seeds/caf\xe9.yaml: seed "caf�.yaml": the name is not a valid DNS label (lower case letters, digits, and '-' in between). Rename the file or directory.`,
+				rest[0], rest[1],
+			},
+		},
+		"a document of the inventory": {
+			map[string][]fs.DirEntry{"clusters": {oddEntry{"w\xe9st.yaml", 0}}, ".": {oddEntry{"d\xe9v", dir}}},
+			append(slices.Clone(rest), `warning: clusters/w\xe9st.yaml: `+refused, `warning: d\xe9v: `+refused),
+		},
+		"names that lead elsewhere": {
+			map[string][]fs.DirEntry{"seeds/web": {oddEntry{"", dir}, oddEntry{"x/../../../clusters", dir}}},
+			[]string{rest[0], `error: seeds/web/x/../../../clusters: seed "web": ` + never, rest[1]},
+		},
+		"what nobody reads": {
+			map[string][]fs.DirEntry{"seeds/web": {oddEntry{"caf\xe9.md", 0}, oddEntry{".\xe9", dir}}, "clusters": {oddEntry{"caf\xe9.png", 0}}, "seeds": {oddEntry{"\xe9.txt", 0}}},
+			rest,
+		},
+	}
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			files := treeOf(map[string]string{"seeds/web/a.yaml": configMapOf("a"), "clusters/east.yaml": strings.SplitN(cluster("east", ""), "\n", 2)[1]})
+			cat, err := catalog.Load(oddTree{files, c.odd})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, seen(cat)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
