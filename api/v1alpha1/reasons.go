@@ -13,6 +13,7 @@ const (
 	ReasonNotAnObject                Reason = "NotAnObject"
 	ReasonMissingField               Reason = "MissingField"
 	ReasonInvalidField               Reason = "InvalidField"
+	ReasonUnknownField               Reason = "UnknownField"
 	ReasonInvalidName                Reason = "InvalidName"
 	ReasonInvalidLabel               Reason = "InvalidLabel"
 	ReasonUnknownKind                Reason = "UnknownKind"
@@ -284,12 +285,13 @@ type ReasonTopic struct {
 var ReasonTopics = []ReasonTopic{
 	{"A seed cannot be planned", "The seed is *Stalled*. The plan that it had stays in force, and other seeds go on. Reasons that are warnings hold nothing.", []ReasonInfo{
 		{ReasonInvalidYAML, "The document is not valid YAML or JSON, or not UTF-8.", "Correct the line in the message. The text is not quoted, because it may hold a password."},
-		{ReasonAmbiguousYAML, "A mapping has a key twice, or `<<` merges an earlier key; tools differ on which one counts.", "Keep one of the two, and put `<<` first."},
+		{ReasonAmbiguousYAML, "A mapping has a key twice, or `<<` merges an earlier key; tools differ on which one counts. As a warning: YAML 1.1 and YAML 1.2 read an unquoted text differently, such as `y`, `no`, `0644`, `1e3` or `2024-01-02`, or a number has more than 64 bits.", "Keep one of the two, and put `<<` first; quote what is meant as text."},
 		{ReasonUnsupportedValue, "A key or value has no form in JSON: a key that is not text, a number that is too large, infinity, a value that does not match its tag, or `!!binary`.", "Quote it if it is text; otherwise correct it."},
 		{ReasonDocumentTooLarge, "The document is larger than 3 MiB, nested too deep, or too large after its aliases are expanded.", "Split it into several objects."},
 		{ReasonNotAnObject, "The document is not a Kubernetes object.", "Write an object, or move the file out of the seed."},
 		{ReasonMissingField, "A required field is missing or empty.", "Add it. `metadata.generateName` does not replace a name: Git needs one that stays."},
-		{ReasonInvalidField, "A field has a value that is not allowed there.", "Correct it; the [reference](reference.md) has the fields of Furrow's documents."},
+		{ReasonInvalidField, "A field has a value that is not allowed there, such as a number where API servers want text.", "Correct it, or quote it if it is meant as text; the [reference](reference.md) has the fields of Furrow's documents."},
+		{ReasonUnknownField, "A warning: the release of Kubernetes that Furrow knows does not have the field. An API server that does not know it either refuses or drops it.", "Correct its name, or remove it."},
 		{ReasonInvalidName, "An API server would refuse the name, or it is not a valid DNS label.", "Choose another name. A seed has that of its file or directory, or of `--seed`."},
 		{ReasonInvalidLabel, "An API server would refuse the key or the value of a label or annotation.", "Correct it, or make a label an annotation."},
 		{ReasonUnknownKind, "Kubernetes, or Furrow, has no such kind in this API group. This is a warning if a cluster runs a Kubernetes that is newer than the newest that Furrow knows.", "Correct `kind` or `apiVersion`; the message names the most similar kind."},

@@ -332,6 +332,7 @@ func (d *documents) readFile(file string, data []byte) {
 	for _, o := range objects {
 		switch {
 		case o.ID.Group == v1alpha1.Group:
+			d.skipped = append(d.skipped, o.Warnings()...)
 			d.count++
 			d.problems = appendProblem(d.problems, o.Source, d.take(o))
 		case nearGroup(o.ID.Group) && (slices.Contains(kinds, o.ID.Kind) || mayBeControlPlane(o.ID.Kind)):

@@ -419,6 +419,7 @@ func (p *Package) configure(o manifest.Object) error {
 		return err
 	}
 	p.spec, p.specAt, p.lines = &doc.Spec, o.Source, o.Lines
+	p.skipped = append(p.skipped, o.Warnings()...)
 	return nil
 }
 

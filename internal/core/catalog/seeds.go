@@ -158,6 +158,7 @@ type assembly struct {
 	rendered Rendered
 	variants []Variant
 	clusters map[string]v1alpha1.Cluster
+	warnings manifest.Problems
 }
 
 // report adds problems, each once: variants repeat what is wrong with what they share.
@@ -169,6 +170,15 @@ func (a *assembly) report(problems ...manifest.Problem) {
 	}
 }
 
+// warn adds warnings, each once.
+func (a *assembly) warn(warnings ...manifest.Problem) {
+	for _, w := range warnings {
+		if !slices.Contains(a.warnings, w) {
+			a.warnings = append(a.warnings, w)
+		}
+	}
+}
+
 // completeSeeds sorts out what was rendered and fills in what the packages leave out. The
 // definitions of all seeds count for the scope of a kind.
 func completeSeeds(p *Packages, rendered map[string]Rendered) []Seed {
@@ -176,6 +186,7 @@ func completeSeeds(p *Packages, rendered map[string]Rendered) []Seed {
 	assemblies := make([]*assembly, 0, len(p.seeds))
 	for _, pkg := range p.Seeds() {
 		a := &assembly{Package: pkg, rendered: rendered[pkg.Name]}
+		a.warn(a.rendered.Warnings...)
 		a.report(rendered[pkg.Name].Problems...)
 		for _, v := range rendered[pkg.Name].Variants {
 			a.takeVariant(v)
@@ -204,6 +215,10 @@ func (a *assembly) takeVariant(v Variant) {
 	objects := make([]manifest.Object, 0, len(v.Objects))
 	inVariant := map[string]bool{}
 	for _, o := range v.Objects {
+		a.report(o.Faults()...)
+		if !a.found[o.Source] {
+			a.warn(o.Warnings()...)
+		}
 		switch {
 		case o.ID.Group == "kustomize.config.k8s.io":
 			a.report(o.Problem(v1alpha1.ReasonUnsupportedPackage, "it is a kustomization in a file of another name", "Name the file kustomization.yaml."))
@@ -274,7 +289,7 @@ func nameFault(name string) string {
 // reported once. A seed with problems has Err and keeps what could be read, for those who ask what
 // it would have.
 func (a *assembly) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
-	seed := Seed{Name: a.Name, Path: a.Path, SpecAt: a.RenderAt(), Lines: a.lines, Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost, Failed: a.rendered.Failed, Plugins: a.rendered.Plugins, Warnings: slices.Clone(a.rendered.Warnings)}
+	seed := Seed{Name: a.Name, Path: a.Path, SpecAt: a.RenderAt(), Lines: a.lines, Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost, Failed: a.rendered.Failed, Plugins: a.rendered.Plugins}
 	if a.spec != nil {
 		seed.Spec = *a.spec
 	}
@@ -289,11 +304,7 @@ func (a *assembly) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
 	for _, v := range a.variants {
 		result, err := manifest.Complete(v.Objects, manifest.Options{Namespace: seed.Spec.Namespace, Scopes: scopes})
 		a.report(appendProblem(nil, at, err)...)
-		for _, w := range result.Warnings {
-			if !slices.Contains(seed.Warnings, w) {
-				seed.Warnings = append(seed.Warnings, w)
-			}
-		}
+		a.warn(result.Warnings...)
 		v.Objects = result.Objects
 		seed.Variants = append(seed.Variants, v)
 		if len(a.problems) == 0 && len(v.Objects) == 0 {
@@ -301,6 +312,7 @@ func (a *assembly) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
 			a.problems, seed.Skipped = append(a.problems, a.skipped...), nil
 		}
 	}
+	seed.Warnings = a.warnings
 	if len(a.problems) > 0 {
 		seed.Err = a.problems
 	}

@@ -101,20 +101,22 @@ func (p position) problem(reason v1alpha1.Reason, node *yaml3.Node, message, nex
 	return &Problem{Reason: reason, Source: p.source(), Message: message, Next: next}
 }
 
-// checkTree returns what is wrong with the mappings and scalars of a tree: what tools read
-// differently, and what JSON cannot hold. It works on nodes, because the values do not show it any
-// longer: of two equal keys only one is left.
-func checkTree(at position) Problems {
-	c := treeCheck{at: at}
+// checkTree returns what is wrong with the mappings and scalars of a tree: what is ambiguous, and what
+// JSON cannot hold; and the doubts about what it can hold. It works on nodes, because the values do not
+// show it any longer: of two equal keys only one is left.
+func checkTree(at position, isJSON bool) (Problems, doubts) {
+	c := treeCheck{at: at, isJSON: isJSON}
 	c.walk(at.node)
-	return c.problems
+	return c.problems, c.doubts
 }
 
 // treeCheck is the check of one document, before it is decoded.
 type treeCheck struct {
 	at       position
-	key      string // of the value that is walked
+	isJSON   bool
+	key      string // of the value that is walked; empty while a key is
 	problems Problems
+	doubts   doubts
 }
 
 func (c *treeCheck) report(reason v1alpha1.Reason, node *yaml3.Node, message, next string) {
@@ -130,16 +132,37 @@ func (c *treeCheck) walk(node *yaml3.Node) {
 	case yaml3.ScalarNode:
 		c.scalar(node)
 	}
+	if tag := node.ShortTag(); node.Style&yaml3.TaggedStyle != 0 && len(tag) > 1 && !strings.HasPrefix(tag, "!!") {
+		c.doubts.add(doubt{node, c.key, tagDropped})
+	}
 	for i, child := range node.Content {
-		if node.Kind == yaml3.MappingNode && i%2 == 0 {
-			c.key, _ = keyText(child)
+		if node.Kind != yaml3.MappingNode {
+			c.walk(child)
+			continue
 		}
+		if i%2 == 0 {
+			c.key = ""
+			c.walk(child)
+			c.key = written(child)
+			continue
+		}
+		key := c.key
 		c.walk(child)
+		c.key = key
 	}
 }
 
-// scalar refuses values that would reach the API server as something else than people wrote.
+// written returns a key as the file has it.
+func written(key *yaml3.Node) string { return target(key).Value }
+
+// scalar refuses values that would reach the API server as something else than people wrote, and
+// notes what tools read differently.
 func (c *treeCheck) scalar(node *yaml3.Node) {
+	if plain(node) {
+		if other := elsewhere(node.Value, c.isJSON); other != "" {
+			c.doubts.add(doubt{node, c.key, other})
+		}
+	}
 	if plain(node) && slices.Contains(infinite, strings.ToLower(strings.TrimLeft(node.Value, "+-"))) {
 		c.report(v1alpha1.ReasonUnsupportedValue, node, fmt.Sprintf("the value of %s is infinite or not a number, which JSON, and so an API server, cannot hold", shorten(c.key)),
 			"Quote it if it is meant as text.")
@@ -187,7 +210,7 @@ func misfit(node *yaml3.Node, key string) (found *yaml3.Node, of, message, next 
 // keys refuses keys that are not text, duplicate keys, and merges that tools
 // read differently.
 func (c *treeCheck) keys(node *yaml3.Node) {
-	lines := make(map[string]int, len(node.Content)/2)
+	first := make(map[string]*yaml3.Node, len(node.Content)/2)
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		keyNode, value := node.Content[i], node.Content[i+1]
 		key, ok := keyText(keyNode)
@@ -196,16 +219,27 @@ func (c *treeCheck) keys(node *yaml3.Node) {
 			continue
 		}
 		if isMerge(keyNode) {
-			c.mergeAfter(keyNode, value, lines)
+			c.mergeAfter(keyNode, value, first)
 			key = "<<" // a quoted "<<" beside it is as confusing as a second one
 		}
-		if first, again := lines[key]; again {
-			c.report(v1alpha1.ReasonAmbiguousYAML, keyNode, fmt.Sprintf("the key %s occurs twice in one mapping, first on line %d", shorten(key), first),
+		if before, again := first[key]; again {
+			c.report(v1alpha1.ReasonAmbiguousYAML, keyNode, fmt.Sprintf("%s in one mapping, first on line %d", twice(before, keyNode, key), c.at.base+before.Line),
 				"Keep one of the two.")
 			continue
 		}
-		lines[key] = c.at.base + keyNode.Line
+		first[key] = keyNode
 	}
+}
+
+// twice says that two nodes are the same key, by what the file has.
+func twice(a, b *yaml3.Node, key string) string {
+	switch {
+	case written(a) != written(b):
+		return fmt.Sprintf("the keys %s and %s are both read as %s", shorten(written(a)), shorten(written(b)), shorten(key))
+	case written(a) != key:
+		return fmt.Sprintf("the key %s, which is read as %s, occurs twice", shorten(written(a)), shorten(key))
+	}
+	return fmt.Sprintf("the key %s occurs twice", shorten(key))
 }
 
 // keyAdvice returns what to do about a key that is not text. A mapping in braces as a key is nearly
@@ -219,10 +253,14 @@ func (c *treeCheck) keyAdvice(key *yaml3.Node) string {
 
 // mergeAfter refuses a merge of keys that are defined before it: YAML 1.1
 // parsers disagree on which of the two wins.
-func (c *treeCheck) mergeAfter(keyNode, value *yaml3.Node, before map[string]int) {
+func (c *treeCheck) mergeAfter(keyNode, value *yaml3.Node, before map[string]*yaml3.Node) {
 	for _, key := range mergedKeys(value) {
-		if line, ok := before[key]; ok {
-			c.report(v1alpha1.ReasonAmbiguousYAML, keyNode, fmt.Sprintf("<< merges the key %s, which is before it on line %d: tools disagree on which one counts", shorten(key), line),
+		if first, ok := before[key]; ok {
+			text := shorten(written(first))
+			if written(first) != key {
+				text += ", read as " + shorten(key)
+			}
+			c.report(v1alpha1.ReasonAmbiguousYAML, keyNode, fmt.Sprintf("<< merges the key %s, which is before it on line %d: tools disagree on which one counts", text, c.at.base+first.Line),
 				"Put << first in the mapping.")
 		}
 	}

@@ -20,6 +20,8 @@ import (
 type tree struct {
 	root *yaml3.Node
 	raw  []byte
+	// isJSON reports whether the text is JSON and not YAML.
+	isJSON bool
 	// decode returns the value in JSON types. It expands aliases.
 	decode func() (any, error)
 }
@@ -116,7 +118,7 @@ func readJSON(doc document) (trees []tree, line int, err error) {
 			return nil, r.line, err
 		}
 		raw := doc.raw[start:r.decoder.InputOffset()]
-		trees = append(trees, tree{root: root, raw: raw, decode: func() (any, error) { return decodeJSON(raw) }})
+		trees = append(trees, tree{root: root, raw: raw, isJSON: true, decode: func() (any, error) { return decodeJSON(raw) }})
 	}
 	if len(trees) == 1 {
 		trees[0].raw = doc.raw

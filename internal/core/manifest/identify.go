@@ -60,7 +60,7 @@ func (c *identity) text(fields map[string]any, key, path, next string) (string, 
 		}
 		return value, at, value != ""
 	default:
-		c.report(v1alpha1.ReasonInvalidField, at, fmt.Sprintf("%s is %s and not text", path, typeName(value)), "Quote it if it is meant as text.")
+		c.report(v1alpha1.ReasonInvalidField, at, fmt.Sprintf("%s is %s and not text", path, at.typeAsWritten(value)), "Quote it if it is meant as text.")
 	}
 	return "", at, false
 }
@@ -164,14 +164,14 @@ func (c *identity) checkStrings(metadata map[string]any, field string) {
 		}
 		value, ok := values[key].(string)
 		if !ok {
-			c.report(v1alpha1.ReasonInvalidLabel, at, fmt.Sprintf("metadata.%s: the value of %s is %s and not text", field, shorten(key), typeName(values[key])), "Quote the value.")
+			c.report(v1alpha1.ReasonInvalidLabel, at, fmt.Sprintf("metadata.%s: the value of %s is %s and not text", field, shorten(key), at.typeAsWritten(values[key])), "Quote the value.")
 		} else if why := valueFault(value); field == "labels" && why != "" && !isSopsValue(value) {
 			c.report(v1alpha1.ReasonInvalidLabel, at, fmt.Sprintf("metadata.labels: the value of %s %s", shorten(key), why), "Correct the value, or make it an annotation.")
 		}
 	}
 }
 
-// typeName returns what a value that should have been text is.
+// typeName returns what a value is that has the wrong type.
 func typeName(value any) string {
 	switch value.(type) {
 	case nil:
@@ -182,6 +182,8 @@ func typeName(value any) string {
 		return "a number"
 	case []any:
 		return "a list"
+	case string:
+		return "text"
 	}
 	return "a mapping"
 }

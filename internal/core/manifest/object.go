@@ -27,6 +27,9 @@ type Object struct {
 	// Lines has the line of each field of a document of Furrow, by path, as spec.overrides[0].name; nil
 	// for other objects.
 	Lines Lines `json:"-"`
+	// Remarks are what reading it found that does not keep it from being read; nil where that is
+	// nothing.
+	Remarks *Remarks `json:"-"`
 }
 
 // APIVersion returns "group/version", or "version" for the core group.

@@ -11,6 +11,7 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/schema"
 )
 
 // Parse returns the objects of one file, YAML or JSON, in order. The error is of type Problems and
@@ -67,6 +68,8 @@ type reader struct {
 	file     string
 	objects  []Object
 	problems Problems
+	// doubts are about the document that is read; its first object gets them.
+	doubts Problems
 }
 
 func (r *reader) report(reason v1alpha1.Reason, at position, object, message, next string) {
@@ -181,7 +184,8 @@ func (r *reader) tree(t tree, at position) {
 		return
 	}
 	name := nodeTitle(at)
-	if problems := checkTree(at); len(problems) > 0 {
+	problems, doubts := checkTree(at, t.isJSON)
+	if len(problems) > 0 {
 		for i := range problems {
 			problems[i].Object = name
 		}
@@ -212,7 +216,31 @@ func (r *reader) tree(t tree, at position) {
 		r.report(v1alpha1.ReasonNotAnObject, at, name, "the document is not an object", "Write an object, or keep the file out of the seed.")
 		return
 	}
+	r.doubts = doubts.problems(at, isTyped(body), isSecretBody(body))
 	r.expand(body, at, t.raw)
+}
+
+// isTyped reports whether a body is one of a kind of Kubernetes itself.
+func isTyped(body map[string]any) bool {
+	o := Object{Body: body}
+	group, version := splitAPIVersion(o.Text("apiVersion"))
+	return schema.Typed(group, version, o.Text("kind")) != nil
+}
+
+// splitAPIVersion returns the group, empty for the core group, and the version.
+func splitAPIVersion(text string) (group, version string) {
+	group, version, grouped := strings.Cut(text, "/")
+	if !grouped {
+		return "", text
+	}
+	return group, version
+}
+
+// isSecretBody reports whether a body is meant as a Secret.
+func isSecretBody(body map[string]any) bool {
+	o := Object{Body: body}
+	group, _ := splitAPIVersion(o.Text("apiVersion"))
+	return isSecret(GroupKind{Group: group, Kind: o.Text("kind")})
 }
 
 // nodeTitle names an object before its values are known.
@@ -318,5 +346,12 @@ func (r *reader) object(body map[string]any, at position, raw []byte) {
 		r.problems = append(r.problems, c.problems...)
 		return
 	}
+	for i := range r.doubts {
+		r.doubts[i].Object = o.Title()
+	}
+	if at.node == nil {
+		r.doubts = beyond(o.Body, nil, at)
+	}
+	o.Remarks, r.doubts = remark(o, at, r.doubts), nil
 	r.objects = append(r.objects, o)
 }

@@ -38,7 +38,7 @@ func (p position) at(path ...string) position {
 			return p
 		}
 		for i := 0; i+1 < len(node.Content); i += 2 {
-			if node.Content[i].Value == key {
+			if is, text := keyText(node.Content[i]); text && is == key {
 				p.line = p.base + node.Content[i].Line
 				p.node = node.Content[i+1]
 			}

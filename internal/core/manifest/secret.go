@@ -165,7 +165,10 @@ func exposedCopy(body map[string]any) string {
 // A copy may have copies itself.
 func exposesCopy(text string) bool {
 	trees, _, err := readJSON(document{raw: []byte(text)})
-	if err != nil || len(trees) != 1 || len(checkTree(position{node: trees[0].root})) > 0 {
+	if err != nil || len(trees) != 1 {
+		return true
+	}
+	if problems, _ := checkTree(position{node: trees[0].root}, true); len(problems) > 0 {
 		return true
 	}
 	value, err := trees[0].decode()

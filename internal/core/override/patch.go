@@ -59,6 +59,7 @@ func (o *Override) Apply(to *manifest.Object) (*manifest.Object, error) {
 	if problems := o.check(part, to, after); len(problems) > 0 {
 		return nil, problems
 	}
+	after.Remarks = nil
 	return after, nil
 }
 
@@ -209,7 +210,7 @@ func (o *Override) check(part string, before, after *manifest.Object) manifest.P
 		}
 	}
 	var problems manifest.Problems
-	for _, p := range catalog.CheckObjectKeys(*after) {
+	for _, p := range slices.Concat(after.Faults(), catalog.CheckObjectKeys(*after)) {
 		problems = append(problems, o.refused(part, before, p.Message, p.Next))
 	}
 	if exposed := manifest.Exposed(*after); exposed != nil && manifest.Exposed(*before) == nil && o.seed.Spec.PlainSecrets != v1alpha1.PlainSecretsAllow {

@@ -270,6 +270,7 @@ func (o *output) object(w manifest.Object, was map[manifest.ID][]manifest.Object
 	w = withoutInternal(w, was[w.ID])
 	of := was[w.ID]
 	if len(of) == 0 {
+		w = o.judge(w)
 		w.Source = o.Source
 		return w.After(o.Name, manifest.Object{})
 	}
@@ -279,8 +280,23 @@ func (o *output) object(w manifest.Object, was map[manifest.ID][]manifest.Object
 	if reflect.DeepEqual(b.Body, w.Body) {
 		return b
 	}
+	w = o.judge(w)
 	w.Source = b.Source
 	return o.keepPlacement(w, b).After(o.Name, b)
+}
+
+// judge says of the plugin what reading its output found in an object that it wrote.
+func (o *output) judge(w manifest.Object) manifest.Object {
+	for _, p := range w.Faults() {
+		if len(o.problems) < maxProblems {
+			o.refuse(v1alpha1.ReasonPluginOutput, "what it wrote cannot be used: "+w.Title()+": "+o.clean(p.Message), "Correct the plugin, for example to quote text that looks like a number.")
+		}
+	}
+	for _, p := range w.Warnings() {
+		o.warnings = append(o.warnings, o.problem(p.Reason, "it wrote "+w.Title()+": "+o.clean(p.Message), p.Next))
+	}
+	w.Remarks = nil
+	return w
 }
 
 // removed refuses what the plugin read and did not write.

@@ -1,0 +1,208 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/schema"
+)
+
+// Remarks are what reading an object found that does not keep it from being read.
+type Remarks struct {
+	// Faults are what an API server would refuse in its fields.
+	Faults Problems
+	// Warnings are what may mean something else than its author thinks.
+	Warnings Problems
+}
+
+// Faults returns what an API server would refuse in the object's fields.
+func (o Object) Faults() Problems {
+	if o.Remarks == nil {
+		return nil
+	}
+	return o.Remarks.Faults
+}
+
+// Warnings returns what in the object may mean something else than its author thinks.
+func (o Object) Warnings() Problems {
+	if o.Remarks == nil {
+		return nil
+	}
+	return o.Remarks.Warnings
+}
+
+// remark gathers the remarks about an object, nil where there are none. doubts are those about its
+// text; a line that is refused is not doubted as well.
+func remark(o Object, at position, doubts Problems) *Remarks {
+	var r Remarks
+	for _, p := range slices.Concat(checkFields(o, at), checkSelector(o, at)) {
+		p.Object = o.Title()
+		if p.Reason == v1alpha1.ReasonUnknownField {
+			r.Warnings = append(r.Warnings, p)
+		} else {
+			r.Faults = append(r.Faults, p)
+		}
+	}
+	for _, p := range doubts {
+		if !slices.ContainsFunc(r.Faults, func(f Problem) bool { return f.Source == p.Source }) {
+			r.Warnings = append(r.Warnings, p)
+		}
+	}
+	if len(r.Faults)+len(r.Warnings) == 0 {
+		return nil
+	}
+	return &r
+}
+
+// checkFields compares the fields of a kind of Kubernetes itself with their types, as API servers do.
+// A document of SOPS has ciphertext where values are.
+func checkFields(o Object, at position) Problems {
+	typed := schema.Typed(o.ID.Group, o.Version, o.ID.Kind)
+	if typed == nil || o.Encrypted() {
+		return nil
+	}
+	var problems Problems
+	for _, f := range schema.Check(o.Body, typed) {
+		problems = append(problems, fieldProblem(f, at.follow(f.Path), isSecret(o.ID.GroupKind())))
+	}
+	return problems
+}
+
+// fieldProblem explains a value that does not fit its field. The values of a Secret are not quoted.
+func fieldProblem(f schema.Fault, at position, secret bool) Problem {
+	field := pathText(f.Path)
+	p := Problem{Reason: v1alpha1.ReasonInvalidField, Source: at.source(), Field: field}
+	switch {
+	case f.Unknown():
+		p.Reason = v1alpha1.ReasonUnknownField
+		p.Message = fmt.Sprintf("the field %s is unknown in Kubernetes %s: an API server refuses or drops it", field, schema.Release)
+		p.Next = "Remove it."
+		name, _ := f.Path[len(f.Path)-1].(string)
+		if near := Nearest(name, f.Fields); len(near) > 0 && Distance(strings.ToLower(name), strings.ToLower(near[0])) <= 2 {
+			p.Next = "Write " + near[0] + "."
+		}
+	default:
+		value := typeName(f.Value)
+		if !secret {
+			value = at.typeAsWritten(f.Value)
+		}
+		p.Message, p.Next = fmt.Sprintf("%s is %s and not %s", field, value, f.Want), "Correct it."
+		switch f.Value.(type) {
+		case map[string]any, []any:
+		case string:
+			if f.Want == "an integer" || f.Want == "a number" || f.Want == "a boolean" {
+				p.Next = "Remove the quotes."
+			}
+		default:
+			if f.Want == "text" {
+				p.Next = "Quote it."
+			}
+		}
+	}
+	return p
+}
+
+// pathText writes a path as messages have it: spec.containers[0].image.
+func pathText(path []any) string {
+	var b strings.Builder
+	for _, step := range path {
+		switch step := step.(type) {
+		case int:
+			fmt.Fprintf(&b, "[%d]", step)
+		case string:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(fieldName(step))
+		}
+	}
+	return b.String()
+}
+
+// follow descends along keys and indexes.
+func (p position) follow(path []any) position {
+	for _, step := range path {
+		switch step := step.(type) {
+		case int:
+			p = p.item(step)
+		case string:
+			p = p.at(step)
+		}
+	}
+	return p
+}
+
+// typeAsWritten returns what a value is, and how a YAML file has it: only there has a value more than
+// one form.
+func (p position) typeAsWritten(value any) string {
+	switch value.(type) {
+	case bool, int64, float64:
+		if node := target(p.node); node != nil && plain(node) && node.Column > 0 {
+			return fmt.Sprintf("%s, written as %s,", typeName(value), Printable(node.Value))
+		}
+	}
+	return typeName(value)
+}
+
+// canonical writes a value without structure as objects have it.
+func canonical(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return "null"
+	case int64:
+		return strconv.FormatInt(value, 10)
+	case float64:
+		return strconv.FormatFloat(value, 'g', -1, 64)
+	}
+	return fmt.Sprint(value)
+}
+
+// checkSelector refuses a workload whose selector does not select its own pods, as its API server does.
+func checkSelector(o Object, at position) Problems {
+	if o.ID.Group != "apps" || o.Encrypted() {
+		return nil
+	}
+	wanted := o.Map("spec", "selector", "matchLabels")
+	given := o.Map("spec", "template", "metadata", "labels")
+	if o.Map("spec", "template") == nil {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		if want, ok := wanted[key].(string); ok && given[key] != want && !strings.Contains(want, "${") {
+			where := at.at("spec", "selector", "matchLabels", key)
+			return Problems{{
+				Reason: v1alpha1.ReasonInvalidField, Source: where.source(), Field: "spec.selector.matchLabels",
+				Message: fmt.Sprintf("spec.selector.matchLabels wants the label %s, and the pods of spec.template do not have it with that value", shorten(key)),
+				Next:    "Give spec.template.metadata.labels and the selector the same label.",
+			}}
+		}
+	}
+	return nil
+}
+
+// beyond returns a warning for each whole number of more than 64 bits in an object that was not read
+// from a text.
+func beyond(value any, path []any, at position) (problems Problems) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			problems = append(problems, beyond(value[key], append(path, key), at)...)
+		}
+	case []any:
+		for i, item := range value {
+			problems = append(problems, beyond(item, append(path, i), at)...)
+		}
+	case float64:
+		if schema.Beyond(value) {
+			field := pathText(path)
+			problems = Problems{{Reason: v1alpha1.ReasonAmbiguousYAML, Source: at.source(), Field: field, Message: fmt.Sprintf("%s is a number of more than 64 bits: it is read as %s, and digits may be lost", field, canonical(value)), Next: quoteNumber}}
+		}
+	}
+	return problems
+}
+
+const quoteNumber = "Quote it if it is meant as text."
