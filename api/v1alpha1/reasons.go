@@ -14,6 +14,7 @@ const (
 	ReasonMissingField               Reason = "MissingField"
 	ReasonInvalidField               Reason = "InvalidField"
 	ReasonUnknownField               Reason = "UnknownField"
+	ReasonExportedObject             Reason = "ExportedObject"
 	ReasonInvalidName                Reason = "InvalidName"
 	ReasonInvalidLabel               Reason = "InvalidLabel"
 	ReasonUnknownKind                Reason = "UnknownKind"
@@ -59,6 +60,7 @@ const (
 	ReasonOverrideReferenceMissing   Reason = "OverrideReferenceMissing"
 	ReasonPackageTooLarge            Reason = "PackageTooLarge"
 	ReasonFileSkipped                Reason = "FileSkipped"
+	ReasonNothingSelected            Reason = "NothingSelected"
 	ReasonFileUnreadable             Reason = "FileUnreadable"
 	ReasonUnknownCluster             Reason = "UnknownCluster"
 	ReasonNoClusterMatches           Reason = "NoClusterMatches"
@@ -292,6 +294,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonMissingField, "A required field is missing or empty.", "Add it. `metadata.generateName` does not replace a name: Git needs one that stays."},
 		{ReasonInvalidField, "A field has a value that is not allowed there, such as a number where API servers want text.", "Correct it, or quote it if it is meant as text; the [reference](reference.md) has the fields of Furrow's documents."},
 		{ReasonUnknownField, "A warning: the release of Kubernetes that Furrow knows does not have the field. An API server that does not know it either refuses or drops it.", "Correct its name, or remove it."},
+		{ReasonExportedObject, "The object was exported from a cluster: it has fields that only API servers write. They are removed, with a warning; an owner by its uid is an error, since the object would be deleted where there is no such owner.", "Remove the fields, and `metadata.ownerReferences`."},
 		{ReasonInvalidName, "An API server would refuse the name, or it is not a valid DNS label.", "Choose another name. A seed has that of its file or directory, or of `--seed`."},
 		{ReasonInvalidLabel, "An API server would refuse the key or the value of a label or annotation.", "Correct it, or make a label an annotation."},
 		{ReasonUnknownKind, "Kubernetes, or Furrow, has no such kind in this API group. This is a warning if a cluster runs a Kubernetes that is newer than the newest that Furrow knows.", "Correct `kind` or `apiVersion`; the message names the most similar kind."},
@@ -337,6 +340,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonOverrideReferenceMissing, "A warning: an override makes an object name another one of the seed, which does not go to the same cluster. What is named follows objects as they were before overrides.", "Place the named object there by an annotation or a rule in `spec.placement`; or keep the reference, and override the content of what it names."},
 		{ReasonPackageTooLarge, "The package exceeds `--max-file-size` or `--max-package-size`, or has more than 100,000 files.", "Split the file or the seed, or raise the limit."},
 		{ReasonFileSkipped, "A warning: a file is not read, because of its name or because it is hidden. What it declares counts as removed.", "Rename it to end in `.yaml`, `.yml` or `.json`, or move it out."},
+		{ReasonNothingSelected, "A warning: a patch, a replacement or an entry of `images` of a kustomization selects no object, and Kustomize says nothing.", "Correct the name or the target, or remove the entry."},
 		{ReasonFileUnreadable, "A link leads out of the tree or to nothing, or an entry is a submodule or a device. It holds a seed that it is; elsewhere it is a warning, and nothing that it may hold is removed.", "Commit the files themselves, or link to one in the same tree."},
 		{ReasonUnknownCluster, "The named cluster is not declared.", "Use one of the names in the message, or declare the cluster."},
 		{ReasonNoClusterMatches, "No cluster has the labels that `furrow.dev/cluster-selector`, `spec.clusterSelector` or a wave selects.", "Label a cluster, or change the selector."},

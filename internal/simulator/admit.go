@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/furrow-dev/furrow/internal/core/change"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -36,6 +37,7 @@ var admission = []check{
 	{namespaceThere, own.hasNamespace}, // the Namespace exists and is not being deleted
 	{kustomizationFits, nil},           // a Kustomization has the fields of its schema
 	{podAccepted, nil},                 // what a bare Pod names is there
+	{fieldsMayChange, nil},             // an update leaves immutable fields as they are
 }
 
 // admit returns why the API server rejects the request, "" when it does not. What comes in the same
@@ -143,6 +145,18 @@ func podAccepted(r request) string {
 	runtime := manifest.ID{Group: "node.k8s.io", Kind: "RuntimeClass", Name: o.Text("spec", "runtimeClassName")}
 	if runtime.Name != "" && r.cluster.objects[runtime] == nil {
 		return fmt.Sprintf("pods %q is forbidden: pod rejected: RuntimeClass %q not found", r.id.Name, runtime.Name)
+	}
+	return ""
+}
+
+// fieldsMayChange refuses an update of fields that API servers do not let anybody change.
+func fieldsMayChange(r request) string {
+	live := r.cluster.objects[r.id]
+	if live == nil {
+		return ""
+	}
+	if field := change.Refused(live.object, r.item.object); field != "" {
+		return fmt.Sprintf("%s %q is invalid: %s: field is immutable", r.id.GroupKind(), r.id.Name, field)
 	}
 	return ""
 }

@@ -299,6 +299,8 @@ func (d *documents) readInventory(tree fs.FS) error {
 		text := bytes.ReplaceAll(files.Content[name], []byte{0}, nil) // UTF-16 is refused, and not skipped
 		if bytes.Contains(text, []byte(v1alpha1.Group+"/")) || misspelt(text) {
 			d.readFile(name, files.Content[name])
+		} else if p := manifest.Foreign(name, files.Content[name]); p != nil {
+			d.skipped, d.faults.lost = append(d.skipped, *p), append(d.faults.lost, p.Source)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -27,7 +28,25 @@ func CheckSeedKeys(file, name string, annotations, labels map[string]string) man
 
 // CheckObjectKeys returns what is wrong with the annotations and labels of an object of a seed.
 func CheckObjectKeys(o manifest.Object) manifest.Problems {
-	return checkKeys(o, v1alpha1.ObjectAnnotations)
+	return append(checkKeys(o, v1alpha1.ObjectAnnotations), checkPodKeys(o)...)
+}
+
+// templates are where objects have the metadata of what is made of them.
+var templates = [][]string{{"spec", "template", "metadata"}, {"spec", "jobTemplate", "metadata"}, {"spec", "jobTemplate", "spec", "template", "metadata"}}
+
+// checkPodKeys refuses annotations of Furrow in the templates of pods and jobs, where some charts let
+// people write them, and where they have no effect.
+func checkPodKeys(o manifest.Object) (problems manifest.Problems) {
+	for _, at := range templates {
+		annotations := o.Map(slices.Concat(at, []string{"annotations"})...)
+		for _, key := range slices.Sorted(maps.Keys(annotations)) {
+			if slices.Contains(v1alpha1.ObjectAnnotations, key) {
+				p := o.Problem(v1alpha1.ReasonMisplacedKey, fmt.Sprintf("annotation %s is in %s, where it has no effect", key, strings.Join(at, ".")), "Move it to metadata.annotations of the object.")
+				problems = append(problems, p.WithField(key))
+			}
+		}
+	}
+	return problems
 }
 
 func values(m map[string]string) map[string]any {

@@ -174,22 +174,23 @@ func compare(was, is []byte) detail {
 	if before == nil || after == nil {
 		return detail{}
 	}
-	return compareObjects(*before, *after)
+	return compareObjects(*before, *after, refuses(*before, *after))
 }
 
-func compareObjects(was, is manifest.Object) detail {
+func compareObjects(was, is manifest.Object, refused func(path string, was, is any) bool) detail {
 	if secret(was) || secret(is) {
 		return detail{hidden: true}
 	}
-	fields := fieldsOf(was.Body, is.Body)
+	fields := fieldsOf(was.Body, is.Body, refused)
 	shown := fields[:min(len(fields), maxFields)]
 	return detail{fields: shown, more: len(fields) - len(shown)}
 }
 
-// Fields returns what differs between two objects, and how many other fields there are. hidden
+// Fields returns what differs between two forms of an object, neither of which is an update of the
+// other, and how many other fields there are. hidden
 // reports that the values are not compared because they are secret.
 func Fields(was, is manifest.Object) (fields []Field, more int, hidden bool) {
-	d := compareObjects(was, is)
+	d := compareObjects(was, is, func(string, any, any) bool { return false })
 	return d.fields, d.more, d.hidden
 }
 

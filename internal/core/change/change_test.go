@@ -117,3 +117,55 @@ func TestWhatWasNotReadHasChangedAllTheSame(t *testing.T) {
 		t.Errorf("a pair that was compared once has to be read again: %+v", c)
 	}
 }
+
+// TestFieldsThatCannotBeChangedAreNamed: the text of a proposal says so before anybody merges it, and
+// simulated clusters refuse the update.
+func TestFieldsThatCannotBeChangedAreNamed(t *testing.T) {
+	const refused = " (immutable: an API server refuses the change)"
+	object := func(version, kind, rest string) string {
+		return "apiVersion: " + version + "\nkind: " + kind + "\nmetadata: {name: a, namespace: b}\n" + rest + "\n"
+	}
+	cases := map[string]struct {
+		version, kind, was, is string
+		want                   string // the path of the first field
+		refused                string
+	}{
+		"the image of a Job":                {"batch/v1", "Job", `spec: {template: {spec: {containers: [{name: a, image: "x:1"}]}}}`, `spec: {template: {spec: {containers: [{name: a, image: "x:2"}]}}}`, "containers[a].image" + refused, "spec.template.spec.containers[a].image"},
+		"the image of a Deployment":         {"apps/v1", "Deployment", `spec: {template: {spec: {containers: [{name: a, image: "x:1"}]}}}`, `spec: {template: {spec: {containers: [{name: a, image: "x:2"}]}}}`, "containers[a].image", ""},
+		"a selector, before the replicas":   {"apps/v1", "Deployment", `spec: {replicas: 1, selector: {matchLabels: {a: b}}}`, `spec: {replicas: 2, selector: {matchLabels: {a: c}}}`, "selector.matchLabels.a" + refused, "spec.selector.matchLabels.a"},
+		"a smaller claim":                   {"v1", "PersistentVolumeClaim", `spec: {resources: {requests: {storage: 10Gi}}}`, `spec: {resources: {requests: {storage: 9Gi}}}`, "resources.requests.storage" + refused, "spec.resources.requests.storage"},
+		"a larger claim":                    {"v1", "PersistentVolumeClaim", `spec: {resources: {requests: {storage: 900Mi}}}`, `spec: {resources: {requests: {storage: 1Gi}}}`, "resources.requests.storage", ""},
+		"the class of a claim":              {"v1", "PersistentVolumeClaim", `spec: {storageClassName: a}`, `spec: {storageClassName: b}`, "storageClassName" + refused, "spec.storageClassName"},
+		"the address of a Service":          {"v1", "Service", `spec: {ports: [{port: 80}]}`, `spec: {clusterIP: None, ports: [{port: 80}]}`, "clusterIP" + refused, "spec.clusterIP"},
+		"a ConfigMap that is immutable":     {"v1", "ConfigMap", "immutable: true\ndata: {a: b}", "immutable: true\ndata: {a: c}", "data.a" + refused, "data.a"},
+		"an object that Flux creates again": {"batch/v1", "Job", `spec: {template: {a: b}}`, `spec: {template: {a: c}}`, "template.a", ""},
+	}
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			was, is := object(c.version, c.kind, c.was), object(c.version, c.kind, c.is)
+			if strings.HasPrefix(sentence, "an object that Flux") {
+				is = strings.Replace(is, "namespace: b", "namespace: b, annotations: {kustomize.toolkit.fluxcd.io/force: enabled}", 1)
+			}
+			var comparer change.Comparer
+			changes := comparer.Between(side(was), side(is))
+			if len(changes) != 1 {
+				t.Fatal(changes)
+			}
+			paths := make([]string, 0, len(changes[0].Fields))
+			for _, f := range changes[0].Fields {
+				paths = append(paths, f.Path)
+			}
+			if !strings.HasPrefix(sentence, "an object that Flux") && paths[0] != c.want || strings.HasSuffix(strings.Join(paths, " "), "change)") && c.refused == "" {
+				t.Errorf("the fields are %q", paths)
+			}
+			before, err := manifest.Parse("", []byte(was))
+			after, err2 := manifest.Parse("", []byte(is))
+			if err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+			if got := change.Refused(before[0], after[0]); got != c.refused {
+				t.Errorf("%q is refused", got)
+			}
+		})
+	}
+}

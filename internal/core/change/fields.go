@@ -25,13 +25,18 @@ var prefixes = []string{"spec.jobTemplate.spec.template.spec.", "spec.template.s
 // rendered is what Furrow writes about its own reconciler objects, and nothing to review.
 const rendered = "metadata.annotations[furrow.dev/rendered]"
 
-// fieldsOf lists the fields of two objects that differ, by path.
-func fieldsOf(was, is map[string]any) []Field {
-	var out []Field
+// cannotChange is added to the path of a field that an API server does not let anybody change.
+const cannotChange = " (immutable: an API server refuses the change)"
+
+// fieldsOf lists the fields of two objects that differ, by path: first the ones that refused says
+// cannot be changed.
+func fieldsOf(was, is map[string]any, refused func(path string, was, is any) bool) []Field {
+	var out, first []Field
 	walk("", was, is, func(path string, was, is any) {
 		if path == rendered {
 			return
 		}
+		immutable := refused(path, was, is)
 		for _, prefix := range prefixes {
 			if short, ok := strings.CutPrefix(path, prefix); ok {
 				path = short
@@ -42,9 +47,14 @@ func fieldsOf(was, is map[string]any) []Field {
 		if field.Was == field.Is { // they differ where they are cut, or in what is not shown
 			field.Was, field.Is = "", "another "+noun(is)
 		}
+		if immutable {
+			field.Path += cannotChange
+			first = append(first, field)
+			return
+		}
 		out = append(out, field)
 	})
-	return out
+	return append(first, out...)
 }
 
 // walk calls found for each leaf that differs. Mappings are compared key by key, lists by the names

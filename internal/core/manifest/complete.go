@@ -28,8 +28,8 @@ type Result struct {
 // duplicate objects. The error is of type Problems; the result then has the objects without a
 // problem.
 //
-// There are three steps: drop, collect the scopes that definitions among the objects
-// give their kinds, and give each object the namespace that its scope requires. Dropped objects
+// The steps are: drop, collect the scopes that definitions among the objects give their kinds, remove
+// what only API servers write, and give each object the namespace that its scope requires. Dropped objects
 // define nothing: their scopes do not count. Duplicates are found last, since two objects may
 // differ in nothing but a namespace that one of them leaves out.
 func Complete(objects []Object, opts Options) (Result, error) {
@@ -46,12 +46,15 @@ func Complete(objects []Object, opts Options) (Result, error) {
 			c.defined[d.Kind] = d.Scope
 		}
 	}
+next:
 	for _, o := range kept {
-		if o, ok := c.resolveNamespace(o); ok {
-			if o, ok = c.fillSubjects(o); ok {
-				c.keep(o)
+		for _, step := range []func(Object) (Object, bool){c.unexport, c.resolveNamespace, c.fillSubjects} {
+			var ok bool
+			if o, ok = step(o); !ok {
+				continue next
 			}
 		}
+		c.keep(o)
 	}
 	c.result.Warnings = c.warnings.problems().sorted()
 	return c.result, c.problems.problems().err()
@@ -162,6 +165,39 @@ func (c *completion) warnOfHooks(objects []Object, hooks hookStages) {
 		next = "Declare what has to wait for it with furrow.dev/depends-on, and give a Job a new name whenever it changes."
 	}
 	c.warn(v1alpha1.ReasonAnnotationIgnored, first, fmt.Sprintf("annotation %s: %s%s %s", hooks.annotation, Printable(first.Annotation(hooks.annotation)), others, effect), next)
+}
+
+// serverFields are the fields of metadata that only API servers write. An object that was exported from
+// a cluster has them, and no other cluster accepts them: a uid and a resourceVersion are those of one
+// object on one cluster, and a server-side apply refuses managedFields.
+var serverFields = []string{"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"}
+
+// unexport removes what only API servers write, and refuses an owner by its uid: elsewhere there is no
+// such owner, and the garbage collector would delete the object.
+func (c *completion) unexport(o Object) (Object, bool) {
+	for i, owner := range o.Slice("metadata", "ownerReferences") {
+		if fields, _ := owner.(map[string]any); fields["uid"] != nil && fields["uid"] != "" {
+			c.refuse(v1alpha1.ReasonExportedObject, o, fmt.Sprintf("metadata.ownerReferences[%d] names an owner by the uid that it has on one cluster: on others the object would be deleted as an orphan", i),
+				"Remove metadata.ownerReferences.")
+			return o, false
+		}
+	}
+	metadata := o.Map("metadata")
+	found := slices.DeleteFunc(slices.Clone(serverFields), func(key string) bool { return metadata[key] == nil })
+	switch names := strings.Join(found, ", "); {
+	case len(found) == 0:
+		return o, true
+	case o.Encrypted():
+		c.refuse(v1alpha1.ReasonExportedObject, o, "only API servers write metadata."+names+", and nothing can be removed because the object is encrypted with sops", "Remove the fields before encrypting it.")
+		return o, false
+	default:
+		c.warn(v1alpha1.ReasonExportedObject, o, "only API servers write "+names+" of metadata: the object seems to be exported from a cluster, and these fields are removed", "Remove them.")
+	}
+	metadata = maps.Clone(metadata)
+	for _, key := range found {
+		delete(metadata, key)
+	}
+	return o.withMetadata(metadata), true
 }
 
 // resolveNamespace gives the object the namespace that its scope requires, false if it cannot. It

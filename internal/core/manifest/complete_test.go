@@ -31,6 +31,14 @@ func TestComplete(t *testing.T) {
 		"a namespace is filled in": {
 			text: pod("a"), opts: Options{Namespace: "ns"}, want: []string{"core/Pod/ns/a@f:1"},
 		},
+		"what only API servers write is removed": {
+			text: pod("a", "  namespace: b\n  uid: x\n  resourceVersion: \"1\"\n  generation: 3\n  managedFields: []\n  ownerReferences: [{kind: A, name: a}]\n"), want: []string{"core/Pod/b/a@f:1"},
+			wantWarnings: []string{`f:1: Pod "a": ExportedObject`},
+		},
+		"an owner by its uid is a problem": {
+			text:         pod("a", "  namespace: b\n  ownerReferences: [{kind: A, name: a, uid: x}]\n"),
+			wantProblems: []string{`f:1: Pod "a": ExportedObject`},
+		},
 		"a namespace of its own stays": {
 			text: pod("a", "  namespace: own\n"), opts: Options{Namespace: "ns"}, want: []string{"core/Pod/own/a@f:1"},
 		},
@@ -254,4 +262,22 @@ func warnings(r Result) error {
 		return nil
 	}
 	return Problems(r.Warnings)
+}
+
+func TestExportedFieldsAreRemovedAndNothingElse(t *testing.T) {
+	objects, err := Parse("f", []byte(pod("a", "  namespace: b\n  uid: x\n  deletionTimestamp: \"2024-01-01T00:00:00Z\"\n  labels: {a: b}\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := Complete(objects, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"name": "a", "namespace": "b", "labels": map[string]any{"a": "b"}}
+	if diff := cmp.Diff(want, result.Objects[0].Map("metadata")); diff != "" {
+		t.Error(diff)
+	}
+	if objects[0].Text("metadata", "uid") != "x" {
+		t.Error("the object that was read is changed")
+	}
 }

@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,6 +139,18 @@ func TestFieldsOfKubernetesAreChecked(t *testing.T) {
 			workload + "  selector: {matchLabels: {a: c}}\n  template: {metadata: {labels: {a: b}}}\n",
 			[]string{`error: f:5: spec.selector.matchLabels wants the label "a", and the pods of spec.template do not have it with that value`},
 		},
+		"a Secret without the keys of its type": {
+			"apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\ntype: kubernetes.io/tls\ndata: {tls.crt: AA==}\n",
+			[]string{"error: f:4: a Secret of type kubernetes.io/tls has the key tls.key, and this one does not"},
+		},
+		"containers of one name, and ports": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: b}\nspec:\n  containers:\n  - name: a\n    ports:\n    - containerPort: 70000\n      name: waytoolongportname\n  - name: a\n",
+			[]string{
+				"error: f:10: spec.containers[1].name is \"a\", as that of another container of the pod",
+				"error: f:8: spec.containers[0].ports[0].containerPort is 70000, and a port is a number from 1 to 65535",
+				"error: f:9: spec.containers[0].ports[0].name has 18 characters, and the name of a port has at most 15",
+			},
+		},
 		"the mode of a file is octal everywhere": {
 			workload + "  template: {spec: {volumes: [{name: a, secret: {secretName: b, defaultMode: 0644}}]}}\n", nil,
 		},
@@ -152,7 +165,10 @@ func TestFieldsOfKubernetesAreChecked(t *testing.T) {
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, remarks(t, "f", c.text)); diff != "" {
+			got := remarks(t, "f", c.text)
+			slices.Sort(got)
+			slices.Sort(c.want)
+			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -173,6 +189,28 @@ func TestKeysThatAreReadAlikeAreQuotedAsTheyAreWritten(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			_, err := manifest.Parse("f", []byte(custom+"  "+c.spec+"\n"))
 			if problems := manifest.ProblemsOf(err); len(problems) != 1 || problems[0].Message != c.want {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestTextThatGitOrAFilterWroteIsNamed: a parser would complain about its first colon.
+func TestTextThatGitOrAFilterWroteIsNamed(t *testing.T) {
+	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n"
+	cases := map[string]struct{ text, want string }{
+		"a pointer of Git LFS":       {"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 5\n", "f:1: the file is a pointer of Git LFS"},
+		"git-crypt":                  {"\x00GITCRYPT\x00\xff", "f:1: the file is encrypted by git-crypt"},
+		"both sides of a conflict":   {"<<<<<<< HEAD\n" + object + "=======\n" + object + ">>>>>>> f\n", "f:1: the file has the conflict markers"},
+		"the end of a conflict":      {object + "---\n" + object + ">>>>>>> f\n", "f:8: the file has the conflict markers"},
+		"a mark after the first one": {"\ufeff" + object + "---\n\ufeff" + object, "f:5: a byte order mark is in the middle of the file"},
+		"a mark at the beginning":    {"\ufeff" + object, ""},
+		"markers within text":        {object + "data:\n  a: |\n    <<<<<<< HEAD\n    =======\n    >>>>>>> f\n", ""},
+	}
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			_, err := manifest.Parse("f", []byte(c.text))
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 				t.Error(err)
 			}
 		})

@@ -39,7 +39,7 @@ func (o Object) Warnings() Problems {
 // text; a line that is refused is not doubted as well.
 func remark(o Object, at position, doubts Problems) *Remarks {
 	var r Remarks
-	for _, p := range slices.Concat(checkFields(o, at), checkSelector(o, at)) {
+	for _, p := range slices.Concat(checkFields(o, at), checkSelector(o, at), checkSecretType(o, at), checkPods(o, at)) {
 		p.Object = o.Title()
 		if p.Reason == v1alpha1.ReasonUnknownField {
 			r.Warnings = append(r.Warnings, p)
@@ -182,6 +182,89 @@ func checkSelector(o Object, at position) Problems {
 		}
 	}
 	return nil
+}
+
+// secretKeys are the keys that API servers want in Secrets of some types.
+var secretKeys = map[string][]string{
+	"kubernetes.io/dockerconfigjson": {".dockerconfigjson"},
+	"kubernetes.io/dockercfg":        {".dockercfg"},
+	"kubernetes.io/ssh-auth":         {"ssh-privatekey"},
+	"kubernetes.io/tls":              {"tls.crt", "tls.key"},
+}
+
+// checkSecretType refuses a Secret that lacks a key that its type wants.
+func checkSecretType(o Object, at position) Problems {
+	if o.ID.GroupKind() != (GroupKind{Kind: "Secret"}) {
+		return nil
+	}
+	for _, key := range secretKeys[o.Text("type")] {
+		_, there := o.Field("data", key)
+		if _, plain := o.Field("stringData", key); !there && !plain {
+			where := at.at("type")
+			return Problems{{Reason: v1alpha1.ReasonInvalidField, Source: where.source(), Field: "type", Message: fmt.Sprintf("a Secret of type %s has the key %s, and this one does not", o.Text("type"), key), Next: "Add it to data, or write another type."}}
+		}
+	}
+	return nil
+}
+
+// podSpecs are where kinds of Kubernetes have pods.
+var podSpecs = map[string][]any{
+	"Pod": {"spec"}, "CronJob": {"spec", "jobTemplate", "spec", "template", "spec"},
+	"Deployment": podTemplate, "StatefulSet": podTemplate, "DaemonSet": podTemplate, "ReplicaSet": podTemplate, "ReplicationController": podTemplate, "Job": podTemplate,
+}
+
+var podTemplate = []any{"spec", "template", "spec"}
+
+// checkPods refuses containers of one name, and ports out of range.
+func checkPods(o Object, at position) (problems Problems) {
+	path := podSpecs[o.ID.Kind]
+	if path == nil || !slices.Contains([]string{"", "apps", "batch"}, o.ID.Group) || o.Encrypted() {
+		return nil
+	}
+	spec, _ := valueAt(o.Body, path).(map[string]any)
+	refuse := func(path []any, message, next string) {
+		problems = append(problems, Problem{Reason: v1alpha1.ReasonInvalidField, Source: at.follow(path).source(), Field: pathText(path), Message: pathText(path) + " " + message, Next: next})
+	}
+	names := map[string]bool{}
+	for _, list := range []string{"initContainers", "containers"} {
+		containers, _ := spec[list].([]any)
+		for i, one := range containers {
+			container, _ := one.(map[string]any)
+			here := append(slices.Clone(path), list, i)
+			if name, _ := container["name"].(string); name != "" {
+				if names[name] {
+					refuse(append(slices.Clone(here), "name"), fmt.Sprintf("is %s, as that of another container of the pod", shorten(name)), "Give each container a name of its own.")
+				}
+				names[name] = true
+			}
+			ports, _ := container["ports"].([]any)
+			for j, one := range ports {
+				port, _ := one.(map[string]any)
+				for _, key := range []string{"containerPort", "hostPort"} {
+					if n, ok := port[key].(int64); ok && (n > 65535 || n < 0 || key == "containerPort" && n == 0) {
+						refuse(append(slices.Clone(here), "ports", j, key), fmt.Sprintf("is %d, and a port is a number from 1 to 65535", n), "Correct it.")
+					}
+				}
+				if name, _ := port["name"].(string); len(name) > maxPortName {
+					refuse(append(slices.Clone(here), "ports", j, "name"), fmt.Sprintf("has %d characters, and the name of a port has at most %d", len(name), maxPortName), "Shorten it.")
+				}
+			}
+		}
+	}
+	return problems
+}
+
+// maxPortName is the length of the longest name of a port.
+const maxPortName = 15
+
+// valueAt returns the value at a path, nil where there is none.
+func valueAt(value any, path []any) any {
+	for _, step := range path {
+		fields, _ := value.(map[string]any)
+		key, _ := step.(string)
+		value = fields[key]
+	}
+	return value
 }
 
 // beyond returns a warning for each whole number of more than 64 bits in an object that was not read

@@ -60,7 +60,7 @@ func (c *identity) text(fields map[string]any, key, path, next string) (string, 
 		}
 		return value, at, value != ""
 	default:
-		c.report(v1alpha1.ReasonInvalidField, at, fmt.Sprintf("%s is %s and not text", path, at.typeAsWritten(value)), "Quote it if it is meant as text.")
+		c.report(v1alpha1.ReasonInvalidField, at, fmt.Sprintf("%s is %s and not text", path, c.typeOf(value, at)), "Quote it if it is meant as text.")
 	}
 	return "", at, false
 }
@@ -164,11 +164,19 @@ func (c *identity) checkStrings(metadata map[string]any, field string) {
 		}
 		value, ok := values[key].(string)
 		if !ok {
-			c.report(v1alpha1.ReasonInvalidLabel, at, fmt.Sprintf("metadata.%s: the value of %s is %s and not text", field, shorten(key), at.typeAsWritten(values[key])), "Quote the value.")
+			c.report(v1alpha1.ReasonInvalidLabel, at, fmt.Sprintf("metadata.%s: the value of %s is %s and not text", field, shorten(key), c.typeOf(values[key], at)), "Quote the value.")
 		} else if why := valueFault(value); field == "labels" && why != "" && !isSopsValue(value) {
 			c.report(v1alpha1.ReasonInvalidLabel, at, fmt.Sprintf("metadata.labels: the value of %s %s", shorten(key), why), "Correct the value, or make it an annotation.")
 		}
 	}
+}
+
+// typeOf returns what a value is, and how the file has it, unless that is part of a Secret.
+func (c *identity) typeOf(value any, at position) string {
+	if isSecretBody(c.body) {
+		return typeName(value)
+	}
+	return at.typeAsWritten(value)
 }
 
 // typeName returns what a value is that has the wrong type.

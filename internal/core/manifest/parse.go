@@ -104,6 +104,11 @@ func (r *reader) document(doc document) {
 			"Split it into several objects.")
 		return
 	}
+	if line, message, next := foreign(doc.text); message != "" {
+		at.line = at.base + line
+		r.report(v1alpha1.ReasonInvalidYAML, at, "", message, next)
+		return
+	}
 	if line := invalidLine(doc.text); line > 0 {
 		at.line = at.base + line
 		r.report(v1alpha1.ReasonInvalidYAML, at, "", "the text is not UTF-8", "Save the file as UTF-8.")

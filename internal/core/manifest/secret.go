@@ -41,10 +41,13 @@ func Exposed(o Object) *Problem {
 // that are encrypted without what Flux needs to decrypt them; and text beside the values in a
 // document of SOPS, such as in comments. What only looks encrypted counts as exposed.
 func exposed(o Object) *Problem {
-	if o.ID.GroupKind() == (GroupKind{Group: "bitnami.com", Kind: "SealedSecret"}) {
-		return exposedInTemplate(o.Map("spec", "template"))
-	}
 	if !isSecret(o.ID.GroupKind()) {
+		if key := copiedSecret(o); key != "" {
+			return plainSecret(key, fmt.Sprintf("annotation %s has a copy of a Secret that is not encrypted", key), "Remove the annotation")
+		}
+		if o.ID.GroupKind() == (GroupKind{Group: "bitnami.com", Kind: "SealedSecret"}) {
+			return exposedInTemplate(o.Map("spec", "template"))
+		}
 		return nil
 	}
 	next := "Encrypt it with SOPS"
@@ -155,6 +158,19 @@ func exposedCopy(body map[string]any) string {
 	annotations := Object{Body: body}.Map("metadata", "annotations")
 	for _, key := range copyAnnotations {
 		if text, _ := annotations[key].(string); text != "" && !isSopsValue(text) && exposesCopy(text) {
+			return key
+		}
+	}
+	return ""
+}
+
+// copiedSecret names the annotation of another kind of object that holds a Secret whose values can be
+// read.
+func copiedSecret(o Object) string {
+	for _, key := range copyAnnotations {
+		text := o.Annotation(key)
+		value, err := decodeJSON([]byte(text))
+		if copied, _ := value.(map[string]any); text != "" && err == nil && isSecretBody(copied) && exposesCopy(text) {
 			return key
 		}
 	}

@@ -73,7 +73,7 @@ func (s *placer) annotated(n *node) (decision, error) {
 		}
 		clusters, err := readers[key](s, o, value)
 		if err != nil {
-			return decision{}, err
+			return decision{}, blamed(o.WrittenBy(key, value), err)
 		}
 		d = decision{clusters: clusters, why: fmt.Sprintf("annotation %s: %s", key, manifest.Printable(value))}
 		if plugin := o.WrittenBy(key, value); plugin != "" {
@@ -81,6 +81,17 @@ func (s *placer) annotated(n *node) (decision, error) {
 		}
 	}
 	return d, nil
+}
+
+// blamed says which plugin wrote the annotation that an error is about, if one did.
+func blamed(plugin string, err error) error {
+	if plugin == "" {
+		return err
+	}
+	p := manifest.ProblemOf(err)
+	p.Message = fmt.Sprintf("%s, as plugin %s wrote", p.Message, plugin)
+	p.Next = "Correct the plugin. " + p.Next
+	return p
 }
 
 // byName reads a list of clusters. One whose document cannot be read is left out while others

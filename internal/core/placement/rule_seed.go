@@ -213,9 +213,12 @@ func (s *placer) evaluate(r *compiledRule, program cel.Program, o *manifest.Obje
 		return false, s.ruleProblem(r, "clusters", "the rules of the seed cost too much for its objects and the clusters", "Make the expressions simpler, or name only cluster in them.")
 	}
 	if err != nil {
-		next := "Ask with has() for fields that may be missing."
-		if cost >= expression.MaxCost {
+		next := "Correct the expression."
+		switch {
+		case cost >= expression.MaxCost:
 			next = "Make the expression simpler."
+		case strings.Contains(err.Error(), "no such key"):
+			next = "Ask with has() for fields that may be missing."
 		}
 		return false, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("rule %q of the seed (%s) fails%s: %v", r.rule.Name, s.seed.At(r.field+"."+part), at, err), next).WithField(r.field)
 	}

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -25,10 +27,11 @@ type request struct {
 	Budget   budget
 }
 
-// build is what became of one overlay: Objects, or a Fault.
+// build is what became of one overlay: Objects, with Warnings, or a Fault.
 type build struct {
-	Objects []object
-	Fault   *fault
+	Objects  []object
+	Warnings []fault
+	Fault    *fault
 }
 
 // object is one object of a build, and the file that it comes from.
@@ -86,11 +89,9 @@ func buildAll(ctx context.Context, r request) ([]build, error) {
 	}
 	builds := make([]build, len(r.Overlays))
 	for i, overlay := range r.Overlays {
-		objects, err := r.build(ctx, files, overlay)
-		if ctx.Err() != nil {
+		if builds[i] = r.build(ctx, files, overlay); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		builds[i] = build{Objects: objects, Fault: err}
 	}
 	return builds, nil
 }
@@ -101,23 +102,31 @@ func buildAll(ctx context.Context, r request) ([]build, error) {
 //
 // It recovers from panics of Kustomize: they are faults of the overlay, and the others are still
 // built.
-func (r request) build(ctx context.Context, files filesys.FileSystem, overlay string) (objects []object, failed *fault) {
-	g := &guard{FileSystem: files, ctx: ctx, request: r, overlay: path.Join(r.mount(), overlay)}
+func (r request) build(ctx context.Context, files filesys.FileSystem, overlay string) (b build) {
+	g := &guard{FileSystem: files, ctx: ctx, request: r, overlay: path.Join(r.mount(), overlay), seen: map[string][]byte{}, kustomizations: map[string]*types.Kustomization{}}
 	defer func() {
 		if r := recover(); r != nil {
-			objects, failed = nil, g.failed(fmt.Errorf("it fails on this: %v", r))
+			b = build{Fault: g.failed(fmt.Errorf("it fails on this: %v", r))}
 		}
 	}()
+	objects, selectable, failed := g.run()
+	if failed != nil {
+		return build{Fault: failed}
+	}
+	return build{Objects: objects, Warnings: g.silent(selectable)}
+}
+
+// run builds the overlay of the guard. It returns the objects, and what selectors see of them.
+func (g *guard) run() (objects []object, selectable []named, failed *fault) {
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(g, g.overlay)
 	switch {
 	case g.fault != nil:
-		return nil, g.fault
+		return nil, nil, g.fault
 	case err != nil:
-		return nil, g.failed(err)
-	case built.Size() > r.Budget.Objects:
-		return nil, g.over(fmt.Sprintf("it renders %d objects, and at most %d are read", built.Size(), r.Budget.Objects))
+		return nil, nil, g.failed(err)
+	case built.Size() > g.Budget.Objects:
+		return nil, nil, g.over(fmt.Sprintf("it renders %d objects, and at most %d are read", built.Size(), g.Budget.Objects))
 	}
-	var out []object
 	size := 0
 	for _, res := range built.Resources() {
 		o := object{Kind: res.GetKind(), Name: res.GetName(), Origin: g.within(g.root)}
@@ -126,21 +135,40 @@ func (r request) build(ctx context.Context, files filesys.FileSystem, overlay st
 		}
 		if !g.keepOrigins {
 			if err := res.SetOrigin(nil); err != nil {
-				return nil, g.failed(err)
+				return nil, nil, g.failed(err)
 			}
+		}
+		if err := correctManager(res); err != nil {
+			return nil, nil, g.failed(err)
 		}
 		data, err := res.MarshalJSON()
 		if err != nil {
-			return nil, g.failed(err)
+			return nil, nil, g.failed(err)
 		}
-		if size += len(data); size > r.Budget.Output {
-			return nil, g.over(fmt.Sprintf("it renders more than %d MiB", r.Budget.Output>>20))
+		if size += len(data); size > g.Budget.Output {
+			return nil, nil, g.over(fmt.Sprintf("it renders more than %d MiB", g.Budget.Output>>20))
 		}
 		o.JSON = data
-		out = append(out, o)
+		objects = append(objects, o)
+		gvk := res.GetGvk()
+		selectable = append(selectable, named{group: gvk.Group, version: gvk.Version, kind: gvk.Kind, namespace: res.GetNamespace(), name: res.GetName(), labels: res.GetLabels(), annotations: res.GetAnnotations()})
 	}
-	return out, nil
+	return objects, selectable, nil
 }
+
+// correctManager makes a valid label of the one that buildMetadata: [managedByLabel] adds: Kustomize
+// writes its version there, which has parentheses where it is a library.
+func correctManager(res *resource.Resource) error {
+	labels := res.GetLabels()
+	if !strings.HasPrefix(labels[managedBy], "kustomize-(") {
+		return nil
+	}
+	labels[managedBy] = "kustomize"
+	return res.SetLabels(labels)
+}
+
+// managedBy is the label of that name.
+const managedBy = "app.kubernetes.io/managed-by"
 
 var (
 	// inDirectory is where Kustomize says which kustomization it was at, and triedAsFile what it

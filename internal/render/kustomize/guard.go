@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // guard is the file system of one build. It ends the build when it has read too much or its
@@ -34,6 +35,9 @@ type guard struct {
 	keepOrigins bool
 	reads, read int
 	fault       *fault
+	// seen are the files that were read, and kustomizations those among them, by path.
+	seen           map[string][]byte
+	kustomizations map[string]*types.Kustomization
 }
 
 // ReadFile is all that Kustomize reads by, so it can bound a build: by how much it reads, by
@@ -50,12 +54,15 @@ func (g *guard) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.reads, g.read = g.reads+1, g.read+len(data)
+	g.reads, g.read, g.seen[name] = g.reads+1, g.read+len(data), data
 	switch {
 	case g.reads > g.Budget.Reads:
 		g.fault = g.over(fmt.Sprintf("to build it, more than %d files are read", g.Budget.Reads))
 	case g.read > g.Budget.Read:
 		g.fault = g.over(fmt.Sprintf("to build it, more than %d MiB are read", g.Budget.Read>>20))
+	case manifest.Foreign(name, data) != nil:
+		p := manifest.Foreign(name, data)
+		g.fault = &fault{Reason: p.Reason, File: g.within(name), Line: p.Source.Line, Message: p.Message, Next: p.Next}
 	case aliasesExplode(data):
 		g.fault = &fault{Reason: v1alpha1.ReasonRenderBudget, File: g.within(name), Message: "its aliases (*) expand to too much", Next: "Write less by anchors (&) and aliases."}
 	case slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name)):
@@ -98,6 +105,7 @@ func (g *guard) kustomization(name string, data []byte) []byte {
 		g.fault = &fault{Reason: v1alpha1.ReasonRenderFailed, File: g.within(name), Message: "it is not a kustomization: " + g.readable(err.Error()), Next: "Correct the file."}
 		return nil
 	}
+	g.kustomizations[name] = &k
 	c := check{guard: g, dir: path.Dir(name)}
 	c.fields(&k)
 	if c.message != "" {
@@ -111,8 +119,9 @@ func (g *guard) kustomization(name string, data []byte) []byte {
 	if g.keepOrigins = slices.Contains(k.BuildMetadata, types.OriginAnnotations); g.keepOrigins {
 		return data
 	}
-	k.BuildMetadata = append(k.BuildMetadata, types.OriginAnnotations)
-	out, err := yaml.Marshal(k)
+	with := k
+	with.BuildMetadata = append(slices.Clone(k.BuildMetadata), types.OriginAnnotations)
+	out, err := yaml.Marshal(with)
 	if err != nil {
 		g.fault = &fault{Reason: v1alpha1.ReasonRenderFailed, File: g.within(name), Message: "it is not a kustomization: " + err.Error(), Next: "Correct the file."}
 	}

@@ -84,6 +84,16 @@ func (Renderer) Render(ctx context.Context, p *catalog.Package) (catalog.Rendere
 		var problems manifest.Problems
 		variants[i].Objects, problems = pkg.objects(b.Objects)
 		out.Problems = append(out.Problems, problems...)
+		for _, w := range pkg.doubts(b.Objects) {
+			if !slices.Contains(out.Warnings, w) {
+				out.Warnings = append(out.Warnings, w)
+			}
+		}
+		for _, w := range b.Warnings {
+			if p := pkg.problem(&w); !slices.Contains(out.Warnings, p) {
+				out.Warnings = append(out.Warnings, p)
+			}
+		}
 		out.Variants = append(out.Variants, variants[i])
 	}
 	return out, nil
@@ -225,6 +235,22 @@ func (p *pkg) objects(built []object) ([]manifest.Object, manifest.Problems) {
 		out = append(out, o)
 	}
 	return out, problems
+}
+
+// doubts returns what is doubtful in the files that the objects of a build come from: Kustomize reads
+// some of it otherwise than kubectl does.
+func (p *pkg) doubts(built []object) (warnings manifest.Problems) {
+	for _, b := range built {
+		for _, o := range p.objectsIn(b.Origin) {
+			for _, w := range o.Warnings() {
+				w.Source.File = path.Join(p.Root, b.Origin)
+				if w.Reason == v1alpha1.ReasonAmbiguousYAML && !slices.Contains(warnings, w) {
+					warnings = append(warnings, w)
+				}
+			}
+		}
+	}
+	return warnings
 }
 
 // encrypted returns the document of an object that SOPS encrypted, byte for byte as it is in its
