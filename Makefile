@@ -46,7 +46,7 @@ gotest = $(1) || code=1;
 
 # The slices of what is long; each takes some minutes. SEED is that of the first random history.
 CRASHES := 4
-SLICES  := crash-1 crash-2 crash-3 crash-4 disturbances front-ends histories edge-calls object-database fuzz scale upgrade demo
+SLICES  := crash-1 crash-2 crash-3 crash-4 disturbances front-ends histories strangers edge-calls object-database fuzz scale upgrade demo
 SLICE   ?= $(SLICES)
 SEED    ?= 1
 ON_E2E  := $(PLAIN) test $(BUILD) -json -count=1 -timeout $(PACKAGE_TIMEOUT) ./test/e2e
@@ -143,6 +143,9 @@ soak-front-ends: soak-ready
 
 soak-histories:
 	$(call tests,$(call gotest,$(PLAIN) test $(BUILD) -json -timeout $(PACKAGE_TIMEOUT) ./internal/engine -run Random -start $(SEED)))
+
+soak-strangers:
+	$(call tests,$(call gotest,$(PLAIN) test $(BUILD) -json -timeout 3h ./internal/engine -run RandomHistoriesWithAStranger -runs 10000 -start $(SEED)))
 
 soak-edge-calls:
 	$(call tests,$(call gotest,$(PLAIN) test $(BUILD) -json -timeout $(PACKAGE_TIMEOUT) ./internal/engine -skip Random))

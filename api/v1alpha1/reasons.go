@@ -181,6 +181,7 @@ const (
 	ReasonEditedAndOutdated      Reason = "EditedAndOutdated"
 	ReasonEditedAndUnmergeable   Reason = "EditedAndUnmergeable"
 	ReasonEditedAndStale         Reason = "EditedAndStale"
+	ReasonProposalDiffers        Reason = "ProposalDiffers"
 	ReasonProposalTooWide        Reason = "ProposalTooWide"
 	ReasonHeldByMember           Reason = "HeldByMember"
 	ReasonWaitingForProposal     Reason = "WaitingForProposal"
@@ -464,6 +465,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonEditedAndOutdated, "A person edited the proposal, and the plan changed since.", "Merge it, or delete its branch to have it proposed again."},
 		{ReasonEditedAndUnmergeable, "A person edited the proposal, the plan changed since, and it has a conflict.", "Delete its branch to have it proposed again."},
 		{ReasonEditedAndStale, "A person edited the proposal, and the base branch changed under it. Merging would undo that change.", "Rebase it onto the base branch, or delete its branch."},
+		{ReasonProposalDiffers, "The branch of a proposal holds what no plan of Furrow has, although its commit may say that it is Furrow's. Furrow neither updates nor merges it.", "Find out who pushed the commit, and delete the branch. On a forge the tier is then Rejected until `furrow retry`."},
 		{ReasonProposalTooWide, "Merging the proposal would also change files of others.", "Remove them from the branch, or delete the branch."},
 		{ReasonHeldByMember, "The proposal carries another tier that must not be merged now; the message names it.", "Resolve what the message names. If a person edited the proposal, delete its branch to have the other tiers proposed again."},
 		{ReasonWaitingForProposal, "A person edited the open proposal of the tier's group, so the tier does not join it.", "Merge that proposal, or delete its branch."},

@@ -63,6 +63,8 @@ type located struct {
 	ours  bool
 	// gate says why it must not be merged now; empty when it may be.
 	gate manifest.Problem
+	// outdated reports whether it carries what an earlier plan has.
+	outdated bool
 	// refs are the branches of its repository, and states those of the seed's tiers and waves, as a
 	// run reported them last.
 	refs   git.Refs
@@ -123,6 +125,8 @@ func prState(l located) string {
 		return "Foreign"
 	case p.Rejected:
 		return "Rejected"
+	case p.Differs != "":
+		return "Edited"
 	case p.Stale:
 		return "Stale"
 	case p.Edited && (l.gate.Reason == "" || l.gate.Reason == v1alpha1.ReasonEditedOnPlainGit):
@@ -307,19 +311,38 @@ func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) 
 			if err != nil {
 				commit = git.CommitInfo{} // its age is not known then
 			}
-			out = append(out, located{repo: r, proposal: p, owner: of, ours: of == self, refs: refs, commit: commit})
+			l := located{repo: r, owner: of, ours: of == self, refs: refs, commit: commit}
+			if l.proposal, l.outdated, err = r.Verify(ctx, refs, p); err != nil {
+				return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
+			}
+			out = append(out, l)
 		}
 	}
 	for i := range out {
 		out[i].states = gates.Seed(out[i].proposal.Seed)
 		if p := out[i].proposal; !p.Rejected && !foreign(p) {
-			out[i].gate = gates.Shut(p.Branch, out[i].owner.Owner)
-			if out[i].gate.Reason == "" && p.Edited && !p.Stale && !out[i].repo.Forge.Amends() {
-				out[i].gate = manifest.Problem{Reason: v1alpha1.ReasonEditedOnPlainGit, Message: release.EditedOnPlainGit}
-			}
+			out[i].gate = out[i].shut(gates)
 		}
 	}
 	return out, nil
+}
+
+// shut returns why a proposal must not be merged now; the reason is empty if it may be. What its
+// branch holds now goes before what was reported of it.
+func (l located) shut(gates controlplane.Gates) manifest.Problem {
+	p := l.proposal
+	if p.Differs != "" {
+		return manifest.Problem{Reason: v1alpha1.ReasonProposalDiffers, Message: p.Differs}
+	}
+	gate := gates.Shut(p.Branch, l.owner.Owner)
+	switch {
+	case gate.Reason != "" || p.Stale:
+	case l.outdated && !p.Edited:
+		gate = manifest.Problem{Reason: v1alpha1.ReasonProposalOutdated, Message: "it carries an earlier plan, and is updated by the next pass"}
+	case p.Edited && !l.repo.Forge.Amends():
+		gate = manifest.Problem{Reason: v1alpha1.ReasonEditedOnPlainGit, Message: release.EditedOnPlainGit}
+	}
+	return gate
 }
 
 // find finds a proposal by its branch or its short name, or by a tier that it carries.
@@ -463,7 +486,8 @@ planes propose in the same repositories is merged only by its name. --seed, --cl
 choose among them. What must not be merged now is left out, and
 makes the command fail: a proposal whose gate fails, as the run reported it last, because
 something that it waits for is not released any more, and one under which the base branch has
-changed. --force merges the former all the same, and says what it skips.
+changed. --force merges the former all the same, and says what it skips. A proposal that a person
+has edited is merged only by its name, and one that is not what was planned not at all.
 
 What deletes something is merged only with --removals. --dry-run says what would be merged.`,
 		Example: `  furrow pr merge edge-5g/mgmt/00
@@ -563,6 +587,13 @@ func (m *prMerge) choose(ctx context.Context, w io.Writer, all []located) ([]loc
 	if len(chosen) == 0 && ours > 0 {
 		fmt.Fprintf(w, "None of %s matches.\n", plural(ours, "proposal"))
 	}
+	if !slices.Contains(m.filter.states, "Edited") {
+		all := len(chosen)
+		chosen = slices.DeleteFunc(chosen, func(l located) bool { return l.proposal.Edited && l.proposal.Differs == "" })
+		if edited := all - len(chosen); edited > 0 {
+			fmt.Fprintf(w, "Left out: %s that a person has edited. Read it with 'furrow pr show', and merge it by its name.\n", plural(edited, "proposal"))
+		}
+	}
 	if m.removals {
 		return chosen, nil
 	}
@@ -585,6 +616,10 @@ func (m *prMerge) choose(ctx context.Context, w io.Writer, all []located) ([]loc
 // mayMerge refuses what must not be merged now. Of one that is stale the forge says so,
 // and no force helps.
 func (m *prMerge) mayMerge(ctx context.Context, l located) error {
+	if l.proposal.Differs != "" && !foreign(l.proposal) {
+		return manifest.Problem{Reason: v1alpha1.ReasonProposalDiffers, Path: l.proposal.Branch,
+			Message: fmt.Sprintf("%s is not merged: %s", l.shortName(), l.proposal.Differs), Next: "Read it with git, and delete its branch"}
+	}
 	if !m.all && !m.removals && !l.proposal.Rejected {
 		removes, err := l.repo.Removes(ctx, l.refs, l.proposal)
 		if err != nil {

@@ -21,6 +21,11 @@ func (r *Repo) PlanOf(ctx context.Context, refs git.Refs, seed string) *plan.Pla
 	if !ok {
 		return nil
 	}
+	return r.planAt(ctx, commit)
+}
+
+// planAt returns the plan that a commit holds; nil where it holds none that can be read.
+func (r *Repo) planAt(ctx context.Context, commit git.Hash) *plan.Plan {
 	tree, err := r.Mirror.FS(ctx, commit)
 	if err != nil {
 		return nil

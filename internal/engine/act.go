@@ -40,8 +40,9 @@ func (o *outcome) problemsOf(seed string) manifest.Problems {
 	return slices.DeleteFunc(slices.Clone(o.problems), func(p manifest.Problem) bool { return p.Seed != seed })
 }
 
-// slice is what a pass does in one repository: first what takes something back at the forge, then
-// one push of all branches, then the proposals. The order keeps a crash harmless: a proposal that
+// slice is what a pass does in one repository: it merges, takes back at the forge what has to be, pushes
+// all branches at once, and opens the proposals. Merges come first, in all repositories: they count on
+// facts that grow old while something is pushed. The order keeps a crash harmless: a proposal that
 // is open has its branch, and a branch without a proposal gets it in the next pass.
 type slice struct {
 	*observation
@@ -52,8 +53,6 @@ type slice struct {
 	// plans are where the plan branches of seeds are after the push.
 	plans   map[string]git.Hash
 	updates []update
-	// merges are the proposals to merge.
-	merges []pass.Action
 	// updating are the branches whose proposals the pass opens or updates.
 	updating map[string]bool
 	// kept are branches that stay, as the forge did not take their proposals back.
@@ -83,8 +82,13 @@ func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {
 		byRepo[a.Repo] = append(byRepo[a.Repo], a)
 	}
 	begun, total := map[string]bool{}, len(seedsOf(actions))
+	slicesOf := map[string]*slice{}
 	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
 		s := &slice{observation: o, outcome: out, decision: d, repo: o.repos[name], person: o.engine.person(), plans: map[string]git.Hash{}, updating: map[string]bool{}, kept: map[string]bool{}}
+		slicesOf[name], byRepo[name] = s, s.mergeAll(ctx, byRepo[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
+		s := slicesOf[name]
 		opens, seed := s.share(byRepo[name]), ""
 		for _, a := range byRepo[name] {
 			s.updating[a.Branch] = s.updating[a.Branch] || a.Verb == pass.Propose && opens[a.Branch]
@@ -147,7 +151,7 @@ func (s *slice) prepare(ctx context.Context, a *pass.Action) {
 	case pass.RecordRollout:
 		err = s.recordRollout(a)
 	case pass.Merge:
-		s.merges = append(s.merges, *a)
+		err = s.merge(ctx, a)
 	case pass.Drop:
 		s.drop(a)
 	}
@@ -190,17 +194,6 @@ func (s *slice) finish(ctx context.Context) {
 	s.push(ctx)
 	if s.repo.err == nil {
 		s.propose(ctx)
-	}
-	for i := range s.merges {
-		if s.stopped(ctx) {
-			return
-		}
-		if i > 0 && s.engine.timeIsOver() { // a person may have asked to pause
-			s.unfinished = true
-			return
-		}
-		a := &s.merges[i]
-		s.failed(a, s.merge(ctx, a))
 	}
 }
 

@@ -27,6 +27,31 @@ func (m refusedMerge) over(head git.Hash, now time.Time) bool {
 	return m.head != head || now.Sub(m.at) >= mergePause
 }
 
+// mergeAll merges what is to be merged, after its gates are shown, and returns the other actions. With
+// the first merge of a slice there is always some progress; the others wait where its time is over.
+func (s *slice) mergeAll(ctx context.Context, actions []pass.Action) (rest []pass.Action) {
+	merging := map[string]bool{}
+	for _, a := range actions {
+		merging[a.Branch] = merging[a.Branch] || a.Verb == pass.Merge
+	}
+	merged := 0
+	for _, a := range actions {
+		switch {
+		case !merging[a.Branch] || a.Verb != pass.Merge && a.Verb != pass.Gate:
+			rest = append(rest, a)
+		case s.stopped(ctx):
+		case merged > 0 && s.engine.timeIsOver(): // a person may have asked to pause
+			s.unfinished = true
+		default:
+			s.prepare(ctx, &a)
+			if a.Verb == pass.Merge {
+				merged++
+			}
+		}
+	}
+	return rest
+}
+
 // merge merges a proposal as Furrow, at the commit whose checks have passed. What has changed since is
 // observed in the next pass.
 func (s *slice) merge(ctx context.Context, a *pass.Action) error {

@@ -99,7 +99,7 @@ func (s *slice) propose(ctx context.Context) {
 		}
 		opened++
 		s.served[u.action.Seed] = true
-		s.repo.proposals[u.Ref], s.opened[s.repo.name+" "+u.Ref] = proposal, proposalFacts(proposal)
+		s.repo.proposals[u.Ref], s.opened[s.repo.name+" "+u.Ref] = proposal, ProposalFacts(proposal)
 		for _, m := range u.action.Tiers {
 			proposed = append(proposed, m.Tier)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/core/review"
 	"github.com/furrow-dev/furrow/internal/core/window"
@@ -82,6 +83,7 @@ var answerers = map[pass.Kind]func(*observation, context.Context, *repoState, pa
 	pass.AskEntries: (*observation).answerEntries,
 	pass.AskBlob:    (*observation).answerBlob,
 	pass.AskPast:    (*observation).answerPast,
+	pass.AskPlanned: (*observation).answerPlanned,
 	pass.AskFiles:   (*observation).answerFiles,
 	pass.AskSince:   (*observation).answerSince,
 	pass.AskClosed:  (*observation).answerClosed,
@@ -150,7 +152,7 @@ func (r *repoState) at(commit layout.Hash, paths []string) (map[string]layout.Ha
 		return nil, err
 	}
 	for _, at := range missing {
-		known[at] = found[at].Hash
+		known[at] = found[at].Identity()
 	}
 	return known, nil
 }
@@ -239,6 +241,43 @@ func (o *observation) answerPast(_ context.Context, r *repoState, q pass.Questio
 	}
 	set(&r.facts.Past, q.Commit, versions)
 	return nil
+}
+
+// maxPlans is how many plans are read to find the one that a proposal is of: those of proposals that
+// wait to be updated are among the last.
+const maxPlans = 50
+
+// answerPlanned goes back along the plan branch. A commit without a plan that can be read is no plan
+// of ours.
+func (o *observation) answerPlanned(ctx context.Context, r *repoState, q pass.Question) error {
+	key := pass.PlannedKey(q.Commit, layout.Member{Tier: q.Tier, Digest: q.Digest})
+	entries, known := r.planned.Get(key)
+	if !known {
+		var err error
+		if entries, err = o.engine.planned(ctx, r, q); err != nil {
+			return err
+		}
+		r.planned.Put(key, entries)
+	}
+	set(&r.facts.Planned, key, entries)
+	return nil
+}
+
+func (e *Engine) planned(ctx context.Context, r *repoState, q pass.Question) ([]plan.Entry, error) {
+	n := 0
+	for commit, err := range r.Mirror.Log(q.Commit, git.Hash{}) {
+		if n++; err != nil || n > maxPlans {
+			return nil, err
+		}
+		read, err := e.readPlan(ctx, r, q.Tier.Seed, commit.Hash)
+		if git.IsTransient(err) {
+			return nil, err
+		}
+		if entries := read.Claimed(layout.Member{Tier: q.Tier, Digest: q.Digest}); entries != nil {
+			return entries, nil
+		}
+	}
+	return nil, nil
 }
 
 // answerFiles answers which files a commit has below some paths, with their hashes. A path that is

@@ -230,6 +230,8 @@ type openRepo struct {
 	offBase recent.Cache[git.Hash, git.Hash]
 	// entries is what commits have at paths.
 	entries recent.Cache[layout.Hash, map[string]layout.Hash]
+	// planned are the entries of tiers in earlier plans, by pass.PlannedKey.
+	planned recent.Cache[string, []plan.Entry]
 	// cooldown is active while the repository's servers do not answer.
 	cooldown backoff.Cooldown
 	// batch is how many proposals a pass may have time for.
@@ -250,6 +252,7 @@ func (r *openRepo) turn() {
 	r.diffs.Turn()
 	r.offBase.Turn()
 	r.entries.Turn()
+	r.planned.Turn()
 	r.folders.Turn()
 }
 

@@ -212,15 +212,15 @@ func (r *repoState) list(ctx context.Context) error {
 	}
 	for _, p := range proposals {
 		r.proposals[p.Branch] = p
-		f.Proposals[p.Branch] = proposalFacts(p)
+		f.Proposals[p.Branch] = ProposalFacts(p)
 	}
 	return nil
 }
 
-// proposalFacts returns what of a proposal decides anything.
-func proposalFacts(p forge.Proposal) pass.Proposal {
+// ProposalFacts returns what of a proposal decides anything.
+func ProposalFacts(p forge.Proposal) pass.Proposal {
 	return pass.Proposal{
-		Seed: p.Seed, Tiers: p.Tiers, Title: p.Title, URL: p.URL, Head: p.Head, Base: p.Base,
+		Seed: p.Seed, Tiers: p.Tiers, Title: p.Title, URL: p.URL, Head: p.Head, Base: p.Base, Own: p.Own, Author: p.Author, Amended: p.Amended,
 		Edited: p.Edited, Rejected: p.Rejected, Reason: p.Reason, Stale: p.Stale, Paths: p.Paths,
 	}
 }

@@ -18,8 +18,6 @@ const maxDepth = 50
 // Branch is a proposal as its branch has it, and how it compares to base.
 type Branch struct {
 	Proposal
-	// Own is Furrow's commit; zero on a branch that is not Furrow's.
-	Own git.Hash
 	// Content is the tip without the rejections on top of it.
 	Content git.Hash
 	// Merged reports whether base has all that the branch brings.
@@ -123,7 +121,7 @@ func (r *Reader) HasMerge(ctx context.Context, base, merge git.Hash) (bool, erro
 //
 //	tip     rejections, each an empty commit of a person
 //	  ▼     a person's commits: the branch is Edited
-//	        Furrow's commit: Digest, Title, Body
+//	        Furrow's commit, Own: Digest, Title, Body
 //	Base    its parent, on the base branch
 func (r *Reader) read(ctx context.Context, base git.Hash, name string, tip git.Hash) (Branch, error) {
 	b := Branch{Proposal: Proposal{Branch: name, Head: tip}}
@@ -165,10 +163,10 @@ func (r *Reader) readCommits(ctx context.Context, base git.Hash, b *Branch) erro
 
 // proposes returns what a commit of Furrow's proposes, and whether it may be on that branch. A
 // commit of another tier or seed may not: a person who branches off from a proposal has it below
-// theirs.
+// theirs. Furrow's commits have one parent: a merge would bring the history of another branch.
 func (r *Reader) proposes(c git.CommitInfo, branch string) (Carried, bool) {
 	content := CarriedBy(c.Message)
-	if content.Digest == "" {
+	if content.Digest == "" || len(c.Parents) != 1 {
 		return Carried{}, false
 	}
 	if tier, ok := layout.TierOfBranch(r.base, branch); ok {
@@ -197,9 +195,10 @@ func firstParent(c git.CommitInfo) git.Hash {
 // rejections is on top, or if a person has replaced the commit itself.
 func (r *Reader) ours(b *Branch, above []git.CommitInfo, c git.CommitInfo, content Carried) error {
 	b.Own, b.Proposal.Carried, b.Base = c.Hash, content, firstParent(c)
+	b.Author, b.Amended = authorOf(c), !sameHand(c)
 	b.Title, b.Body = splitMessage(c.Message)
 	rest, err := r.peel(b, append(above, c), content.Digest)
-	b.Edited = len(rest) > 1 || !sameHand(c)
+	b.Edited = len(rest) > 1 || b.Amended
 	return err
 }
 
@@ -249,6 +248,7 @@ func (r *Reader) foreign(b *Branch, above []git.CommitInfo) error {
 		b.Tiers = []layout.Member{{Tier: tier}}
 	}
 	title, _ := splitMessage(above[0].Message)
+	b.Author = authorOf(above[0])
 	_, err := r.peel(b, above, "")
 	b.Title, b.Edited, b.Rejected, b.Reason = title, true, false, ""
 	return err
@@ -285,6 +285,11 @@ func (r *Reader) peel(b *Branch, commits []git.CommitInfo, digest string) (rest 
 // author and sets the committer then.
 func sameHand(c git.CommitInfo) bool {
 	return c.Author.Name == c.Committer.Name && c.Author.Email == c.Committer.Email
+}
+
+// authorOf returns who made a commit, for people.
+func authorOf(c git.CommitInfo) string {
+	return fmt.Sprintf("%s <%s>", c.Author.Name, c.Author.Email)
 }
 
 // rejection begins the message of a rejecting commit.

@@ -2,6 +2,9 @@ package forge
 
 import (
 	"context"
+	"maps"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -27,17 +30,65 @@ func (r *Reader) compare(ctx context.Context, base git.Hash, b *Branch) error {
 	}
 	if from.IsZero() {
 		b.Stale = true
-		return nil
+		return r.compareToBase(b)
 	}
 	b.Changes, err = r.mirror.MergeTrees(from, b.Content, base, isTierOf(b.Tiers))
 	b.Stale = len(b.Changes.Conflicts) > 0
 	b.Merged = !b.Stale && len(b.Changes.Edits) == 0
-	if !b.Stale {
-		for _, e := range b.Changes.Edits {
-			b.Paths = append(b.Paths, e.Path)
-		}
+	if err == nil && b.Stale {
+		return r.compareToBase(b)
+	}
+	if err == nil {
+		b.Paths, err = r.paths(b, from, b.Changes)
 	}
 	return err
+}
+
+// compareToBase finds out what a branch that cannot be merged, and that nobody has edited, changes of
+// the commit that it was grafted on.
+func (r *Reader) compareToBase(b *Branch) error {
+	if b.Edited {
+		return nil
+	}
+	changes, err := r.mirror.MergeTrees(b.Base, b.Content, b.Base, isTierOf(b.Tiers))
+	if git.IsUnknown(err) {
+		return nil
+	}
+	if err == nil {
+		b.Paths, err = r.paths(b, b.Base, changes)
+	}
+	return err
+}
+
+// paths returns the paths at which a branch changes what base has, as narrow as they are known: an edit
+// may be of a directory that base has, too, with more in it than changes. The directory of a tier is one
+// path.
+func (r *Reader) paths(b *Branch, from git.Hash, changes git.TreeMerge) ([]string, error) {
+	if len(changes.Edits) == 0 {
+		return nil, nil
+	}
+	changed, err := r.mirror.Changes(from, b.Content)
+	if err != nil {
+		return nil, err
+	}
+	tierAt := isTierOf(b.Tiers)
+	out := map[string]bool{}
+	for _, at := range changed {
+		for _, e := range changes.Edits {
+			switch {
+			case strings.HasPrefix(e.Path, at+"/"): // base has more of this directory by now
+				out[e.Path] = true
+			case at == e.Path || strings.HasPrefix(at, e.Path+"/"):
+				for dir := at; dir != "."; dir = path.Dir(dir) {
+					if tierAt(dir) {
+						at = dir
+					}
+				}
+				out[at] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(out)), nil
 }
 
 // isMerged reports whether base reaches what the branch holds. It does not, as long as

@@ -12,8 +12,9 @@
 // Invariants:
 //   - Nothing that is not Furrow's is ever touched, and a branch moves only from
 //     the commit that the caller has read.
-//   - A commit is Furrow's if it carries the trailer Furrow-Digest and nobody but
-//     its author committed it: one that a person amended or rebased is that person's.
+//   - A commit says that it is Furrow's by the trailer Furrow-Digest. Anybody can copy that, so it
+//     counts as Furrow's only once its content was compared with the plan, which is what callers do
+//     with Own and Paths. Merge takes nothing but the commit that they have compared.
 //   - No commit or tree is read from the server, and no blob at all: refs and the
 //     mirror say everything.
 //
@@ -81,8 +82,17 @@ type Proposal struct {
 	// Head is the branch's tip, Base the commit on the base branch that it was
 	// grafted on: the parent of Furrow's commit.
 	Head, Base git.Hash
+	// Own is the commit that says what the proposal carries, as Furrow's commits do, and Author who
+	// made it. Own is zero where the branch is somebody else's, and Author is that of its tip then.
+	Own    git.Hash
+	Author string
+	// Amended reports whether another hand than the author's has committed Own.
+	Amended bool
 	// Edited reports whether a person has changed the branch.
 	Edited bool
+	// Differs says what the proposal brings that no plan has, which callers have found out. It is
+	// not merged then.
+	Differs string
 	// Rejected reports whether a person has rejected it, and Reason why. What a person
 	// commits on top of a rejection takes it back.
 	Rejected bool
@@ -92,7 +102,8 @@ type Proposal struct {
 	// merging would bring back what people removed.
 	Stale bool
 	// Paths are what merging it would change on the base branch; a directory may be given
-	// for all that is in it. There are none of one that is Stale or not Furrow's.
+	// for all that is in it. Of one that is Stale and not edited they are what it changes of Base,
+	// as far as that is known; of one that is not Furrow's there are none.
 	Paths []string
 	// Number is what people call it by on the server; zero on plain Git.
 	Number int64
@@ -248,6 +259,9 @@ var ErrRejected error = manifest.Problem{Reason: "Rejected", Message: "the propo
 // ErrForeign means that what is on a proposal's branch is not Furrow's.
 var ErrForeign error = manifest.Problem{Reason: "NotAProposal", Message: "the branch holds no proposal of Furrow's; merge, move or delete it with git"}
 
+// ErrDiffers means that a proposal brings what no plan of Furrow's has.
+var ErrDiffers error = manifest.Problem{Reason: "ProposalDiffers", Message: "the proposal is not what was planned, though its commit says that it is Furrow's; read it, and merge or delete its branch with git"}
+
 // ErrQueued means that a proposal is in the merge queue or merge train of its base branch.
 var ErrQueued error = manifest.Problem{Reason: "MergeQueued", Message: "the proposal is in the merge queue of its base branch, which merges it later"}
 
@@ -262,6 +276,9 @@ func IsGone(err error) bool { return errors.Is(err, ErrGone) }
 
 // IsRejected reports whether err is ErrRejected.
 func IsRejected(err error) bool { return errors.Is(err, ErrRejected) }
+
+// IsDiffers reports whether err is ErrDiffers.
+func IsDiffers(err error) bool { return errors.Is(err, ErrDiffers) }
 
 // IsForeign reports whether err is ErrForeign.
 func IsForeign(err error) bool { return errors.Is(err, ErrForeign) }

@@ -14,5 +14,6 @@ type Repository interface {
 	// Identify reports whose a commit is.
 	Identify(commit git.Hash) (git.Identified, error)
 	Log(from, stop git.Hash) iter.Seq2[git.CommitInfo, error]
+	Changes(from, to git.Hash) ([]string, error)
 	MergeTrees(from, to, into git.Hash, whole func(path string) bool) (git.TreeMerge, error)
 }

@@ -64,10 +64,26 @@ func objectHash(kind string, data []byte) Hash {
 // Blob returns the id that Git gives a file of this content.
 func Blob(data []byte) Hash { return objectHash("blob", data) }
 
+// Entry is a file or a directory, by its id.
+type Entry struct {
+	Hash Hash
+	Dir  bool
+}
+
 // Tree returns the id that Git gives a directory of regular files, by path below it. A directory
 // without files is absent.
 func Tree(files map[string]Hash) Hash {
-	if len(files) == 0 {
+	entries := make(map[string]Entry, len(files))
+	for p, hash := range files {
+		entries[p] = Entry{Hash: hash}
+	}
+	return TreeOf(entries)
+}
+
+// TreeOf returns the id that Git gives a directory of regular files and directories, by path below
+// it. A directory without entries is absent.
+func TreeOf(below map[string]Entry) Hash {
+	if len(below) == 0 {
 		return Hash{}
 	}
 	type entry struct {
@@ -75,21 +91,24 @@ func Tree(files map[string]Hash) Hash {
 		hash                Hash
 	}
 	var entries []entry
-	dirs := map[string]map[string]Hash{}
-	for _, p := range slices.Sorted(maps.Keys(files)) {
+	// Git orders a directory as if its name ended in a slash.
+	directory := func(name string, hash Hash) entry { return entry{name, name + "/", "40000", hash} }
+	dirs := map[string]map[string]Entry{}
+	for _, p := range slices.Sorted(maps.Keys(below)) {
 		dir, rest, nested := strings.Cut(p, "/")
-		if !nested {
-			entries = append(entries, entry{p, p, "100644", files[p]})
-			continue
+		switch {
+		case nested && dirs[dir] == nil:
+			dirs[dir] = map[string]Entry{rest: below[p]}
+		case nested:
+			dirs[dir][rest] = below[p]
+		case below[p].Dir:
+			entries = append(entries, directory(p, below[p].Hash))
+		default:
+			entries = append(entries, entry{p, p, "100644", below[p].Hash})
 		}
-		if dirs[dir] == nil {
-			dirs[dir] = map[string]Hash{}
-		}
-		dirs[dir][rest] = files[p]
 	}
-	for dir, below := range dirs {
-		// Git orders a directory as if its name ended in a slash.
-		entries = append(entries, entry{dir, dir + "/", "40000", Tree(below)})
+	for name, in := range dirs {
+		entries = append(entries, directory(name, TreeOf(in)))
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.sortKey, b.sortKey) })
 	var data []byte

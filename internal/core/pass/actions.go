@@ -30,7 +30,7 @@ const (
 	Propose Verb = "Propose"
 	// MoveToPlan moves a marker to the commit that the seed's plan has after this pass.
 	MoveToPlan Verb = "MoveToPlan"
-	// Merge merges an open proposal whose checks have passed. It comes after all else.
+	// Merge merges an open proposal whose checks have passed. It comes before all else but its gate.
 	Merge Verb = "Merge"
 	// RecordRollout commits the record of a seed's rollout to its branch.
 	RecordRollout Verb = "RecordRollout"
@@ -131,7 +131,7 @@ func (d *decider) actionsOn(s *Seed, t *plan.Tier, status release.TierStatus) []
 	r := d.facts.Repos[t.Repo]
 	branch := layout.TierBranch(r.Base, status.Tier)
 	at := r.Refs[branch]
-	proposal, open := r.Proposals[branch]
+	proposal, open := d.verified(s.Plan, s.previous, t.Repo, branch)
 	act := Action{Repo: t.Repo, Seed: s.Name, Branch: branch, Old: at}
 	var out []Action
 	do := func(verb Verb, why string) {
@@ -246,7 +246,7 @@ func (d *decider) forget(s *Seed) []Action {
 			if seed, ok := layout.SeedOfBranch(r.Base, branch); !ok || seed != s.Name {
 				continue
 			}
-			proposal, listed := r.Proposals[branch]
+			proposal, listed := d.verified(s.Plan, s.previous, name, branch)
 			if proposal.Edited {
 				kept = true
 				continue

@@ -54,8 +54,8 @@ func (d *decider) carriersIn(repo string) carriers {
 
 // carrier returns the proposal that counts for a tier. Of several it is one that is open, first
 // what a person has edited, and then what has the present entries. What was rejected with others,
-// and with other entries, does not count.
-func (d *decider) carrier(t *plan.Tier, name layout.Tier) (carrier, bool) {
+// and with other entries, does not count, and neither does a group that is not what was planned.
+func (d *decider) carrier(pl *plan.Plan, previous *Previous, t *plan.Tier, name layout.Tier) (carrier, bool) {
 	var best carrier
 	all := d.carriersIn(t.Repo).tiers[name]
 	if len(all) == 0 {
@@ -75,6 +75,11 @@ func (d *decider) carrier(t *plan.Tier, name layout.Tier) (carrier, bool) {
 		if c.group != "" && c.Rejected && c.digest != digest {
 			continue
 		}
+		if c.Proposal, _ = d.verified(pl, previous, t.Repo, c.branch); c.differs != "" {
+			if c.digest = ""; c.group != "" {
+				continue
+			}
+		}
 		if cmp.Or(cmp.Compare(rank(c), rank(best)), cmp.Compare(best.branch, c.branch)) > 0 {
 			best = c
 		}
@@ -83,7 +88,7 @@ func (d *decider) carrier(t *plan.Tier, name layout.Tier) (carrier, bool) {
 }
 
 // groupsOf returns the proposals of several tiers of a seed.
-func (d *decider) groupsOf(pl *plan.Plan) []release.Group {
+func (d *decider) groupsOf(pl *plan.Plan, previous *Previous) []release.Group {
 	var out []release.Group
 	for _, repo := range pl.Repos() {
 		r := d.repo(repo)
@@ -91,12 +96,12 @@ func (d *decider) groupsOf(pl *plan.Plan) []release.Group {
 			continue
 		}
 		for _, branch := range d.carriersIn(repo).groups[pl.Seed] {
-			p, listed := r.Proposals[branch]
+			p, listed := d.verified(pl, previous, repo, branch)
 			if !listed {
 				continue
 			}
 			_, name, _ := layout.GroupOfBranch(r.Base, branch)
-			g := release.Group{Repo: repo, Name: name, Edited: p.Edited, Rejected: p.Rejected}
+			g := release.Group{Repo: repo, Name: name, Edited: p.Edited, Differs: settle(p), Rejected: p.Rejected}
 			for _, m := range p.Tiers {
 				g.Tiers = append(g.Tiers, m.Tier)
 			}
@@ -118,7 +123,7 @@ func (d *decider) actionsOnGroups(s *Seed, repo string) []Action {
 		}
 		branch := layout.GroupBranch(r.Base, s.Name, g.Name)
 		wanted[branch] = true
-		proposal, open := r.Proposals[branch]
+		proposal, open := d.verified(s.Plan, s.previous, repo, branch)
 		act := Action{Repo: repo, Seed: s.Name, Branch: branch, Old: r.Refs[branch], Tiers: proposal.Tiers}
 		do := func(verb Verb, why string) {
 			a := act

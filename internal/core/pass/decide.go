@@ -174,6 +174,8 @@ type decider struct {
 	compared map[[2]layout.Hash]bool
 	// carried are the proposals of repositories, by what they have.
 	carried map[string]carriers
+	// differs is what proposals bring that no plan has; see verified.
+	differs map[proposalKey]string
 	// rendered is what the renderings of the Template of proposals have used.
 	rendered template.Total
 	// parsed is the template of proposals, labels that of their labels.
@@ -181,7 +183,7 @@ type decider struct {
 }
 
 func newDecider(f *Facts, m *Memo) *decider {
-	return &decider{asker: newAsker(f), memo: m, previous: f.Previous(), abandoned: map[string]bool{}, seeds: map[string]*Seed{}, reviews: map[*plan.Plan]*review.Seed{}, known: map[*Seed]map[layout.Hash]manifest.ID{}, compared: map[[2]layout.Hash]bool{}, carried: map[string]carriers{}}
+	return &decider{asker: newAsker(f), memo: m, previous: f.Previous(), abandoned: map[string]bool{}, seeds: map[string]*Seed{}, reviews: map[*plan.Plan]*review.Seed{}, known: map[*Seed]map[layout.Hash]manifest.ID{}, compared: map[[2]layout.Hash]bool{}, carried: map[string]carriers{}, differs: map[proposalKey]string{}}
 }
 
 func (d *decider) catalog() *catalog.Catalog { return d.facts.ControlPlane.Catalog }
@@ -472,7 +474,7 @@ func (d *decider) release() {
 		asked := d.asked
 		s.Failures, s.retryLater = map[layout.Tier]*Failure{}, map[string]bool{}
 		facts := release.Facts{
-			Tiers: s.Tiers, GroupBy: s.Plan.GroupBy, Groups: d.groupsOf(s.Plan), Suspended: s.suspended, KeepAll: s.Failure != nil, Guarded: s.Unconfirmed != nil, Confirmed: d.confirmedLeaving(s),
+			Tiers: s.Tiers, GroupBy: s.Plan.GroupBy, Groups: d.groupsOf(s.Plan, s.previous), Suspended: s.suspended, KeepAll: s.Failure != nil, Guarded: s.Unconfirmed != nil, Confirmed: d.confirmedLeaving(s),
 			Fleet: d.fleet, Needed: d.needed, Now: d.facts.Now, Zones: d.facts.Zones, Record: s.record,
 		}
 		s.Result = release.Next(s.Plan, facts)

@@ -10,7 +10,7 @@
 // facts and decides again, until there are no questions (docs/decisions/0014).
 //
 // The files follow the steps: previous.go reads the plans on their branches; tier.go, root.go and
-// carrier.go gather the facts of tiers; decide.go chooses plans and derives states; guard.go and
+// carrier.go gather the facts of tiers, and verify.go compares proposals with plans; decide.go chooses plans and derives states; guard.go and
 // orphan.go are about what leaves; actions.go and proposal.go make the actions. question.go has the
 // questions.
 //
@@ -113,6 +113,8 @@ type Answers struct {
 	Blobs map[layout.Hash][]byte `json:"blobs,omitempty"`
 	// Past is what a plan branch's last commits had at paths, newest first.
 	Past map[layout.Hash][]map[string]layout.Hash `json:"past,omitempty"`
+	// Planned are the entries of tiers in the last plans, by PlannedKey; none where no plan has them.
+	Planned map[string][]plan.Entry `json:"planned,omitempty"`
 	// Files are all files below a directory of a commit, or the file itself.
 	Files map[layout.Hash]map[string]map[string]layout.Hash `json:"files,omitempty"`
 	// Since is how the base branch has changed since a commit.
@@ -184,6 +186,12 @@ type Proposal struct {
 	// Head is the branch's tip, Base the commit of the base branch that it was grafted on.
 	Head layout.Hash `json:"head"`
 	Base layout.Hash `json:"base,omitzero"`
+	// Own is the commit that says what the proposal carries, as Furrow's commits do, and Author who
+	// made it; zero where no commit does, and Author is that of the branch's tip then.
+	Own    layout.Hash `json:"own,omitzero"`
+	Author string      `json:"author,omitempty"`
+	// Amended reports whether another hand than the author's has committed that.
+	Amended bool `json:"amended,omitempty"`
 	// Edited reports whether a person has changed the branch.
 	Edited bool `json:"edited,omitempty"`
 	// Rejected reports whether a person has rejected it, and Reason why.
@@ -193,6 +201,9 @@ type Proposal struct {
 	Stale bool `json:"stale,omitempty"`
 	// Paths are what merging it would change; a directory includes everything in it.
 	Paths []string `json:"paths,omitempty"`
+
+	// differs says what it brings that no plan has; see decider.verified.
+	differs string
 }
 
 // Has reports whether the proposal carries a tier.

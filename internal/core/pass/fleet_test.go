@@ -66,7 +66,8 @@ type repository struct {
 	blobs     map[layout.Hash][]byte
 	plans     map[layout.Hash]*plan.Plan
 	proposals map[string]pass.Proposal
-	entries   map[string][]plan.Entry // of proposals, by branch
+	entries   map[string][]plan.Entry        // of proposals, by branch
+	planned   map[layout.Member][]plan.Entry // by plans that are not in plans
 	closed    map[string]closed
 	failure   *pass.Failure
 }
@@ -452,6 +453,8 @@ func (f *fleet) answer(facts *pass.Facts, q pass.Question) {
 		to.Blobs[q.Commit] = r.blobs[q.Commit]
 	case pass.AskPast:
 		r.answerPast(to, q)
+	case pass.AskPlanned:
+		r.answerPlanned(to, q)
 	case pass.AskFiles:
 		for _, dir := range q.Paths {
 			files := map[string]layout.Hash{}
@@ -495,6 +498,18 @@ func (r *repository) answerPast(to *pass.Repo, q pass.Question) {
 		}
 		n++
 	}
+}
+
+func (r *repository) answerPlanned(to *pass.Repo, q pass.Question) {
+	if to.Planned == nil {
+		to.Planned = map[string][]plan.Entry{}
+	}
+	m := layout.Member{Tier: q.Tier, Digest: q.Digest}
+	entries := r.planned[m]
+	for id := q.Commit; !id.IsZero() && entries == nil; id = r.commits[id].parent {
+		entries = r.plans[id].Claimed(m)
+	}
+	to.Planned[pass.PlannedKey(q.Commit, m)] = entries
 }
 
 func (r *repository) answerSince(to *pass.Repo, q pass.Question) {
@@ -614,7 +629,7 @@ func (f *fleet) act(d *pass.Decision) {
 			head := r.refs["main"]
 			at := r.commit(head, r.graft(head, a.Entries))
 			r.refs[a.Branch], r.entries[a.Branch] = at, a.Entries
-			r.proposals[a.Branch] = pass.Proposal{Seed: a.Seed, Tiers: a.Tiers, Title: a.Title, Head: at, Base: head}
+			r.proposals[a.Branch] = pass.Proposal{Seed: a.Seed, Tiers: a.Tiers, Title: a.Title, Head: at, Base: head, Own: at, Author: "Furrow <furrow@example.com>"}
 		case pass.MoveToPlan:
 			r.refs[a.Branch] = r.refs[layout.PlanBranch("main", a.Seed)]
 		case pass.Drop:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
 // several is a fleet with seeds of one ConfigMap each on the cluster east.
@@ -410,11 +411,16 @@ func (f *fleet) gone(name string) {
 	f.step()
 }
 
-// leave leaves an open proposal on the branch of a tier.
+// leave leaves an open proposal on the branch of a tier, of a plan that is not in force any more.
 func (f *fleet) leave(tier string, p pass.Proposal) {
 	branch, r := "furrow/main/tier/"+tier, f.repos["a"]
 	left, _ := layout.TierOfBranch("main", branch)
-	p.Seed, p.Tiers, p.Head = left.Seed, []layout.Member{{Tier: left}}, r.refs["main"]
+	m := layout.Member{Tier: left, Digest: "earlier"}
+	p.Seed, p.Tiers, p.Head, p.Own = left.Seed, []layout.Member{m}, r.refs["main"], r.refs["main"]
+	if r.planned == nil {
+		r.planned = map[layout.Member][]plan.Entry{}
+	}
+	r.planned[m] = []plan.Entry{}
 	r.refs[branch], r.proposals[branch] = p.Head, p
 }
 

@@ -69,7 +69,7 @@ func (d *decider) orphan(s *Seed) error {
 	files := map[string]plan.Files{}
 	for i := range written {
 		t := &written[i]
-		first := d.orphansFirst(s.Name, t)
+		first := d.orphansFirst(s, t)
 		if t.Orphan == nil && first || t.Orphan != nil && s.files != nil {
 			if err := d.addOrphan(s.previous, t, files); err != nil {
 				return fmt.Errorf("seed %q, %s: %w", s.Name, t, manifest.About(manifest.Problem{Seed: s.Name, Cluster: t.Cluster}, err))
@@ -88,7 +88,7 @@ func (d *decider) orphan(s *Seed) error {
 }
 
 // orphansFirst reports whether the entries that orphan are needed before a tier goes.
-func (d *decider) orphansFirst(seed string, t *plan.Tier) bool {
+func (d *decider) orphansFirst(s *Seed, t *plan.Tier) bool {
 	r := d.repo(t.Repo)
 	if r == nil || !t.Gone() || t.Object.Cluster == t.Cluster || !d.abandoned[t.Cluster] {
 		return false
@@ -98,8 +98,7 @@ func (d *decider) orphansFirst(seed string, t *plan.Tier) bool {
 	if blob := d.at(t.Repo, r.Head, file)[file]; !blob.IsZero() {
 		base = gripOf(d.reconcilerObject(t.Repo, file, blob).spec)
 	}
-	name := layout.Tier{Seed: seed, Cluster: t.Cluster, Ordinal: t.Ordinal}
-	proposal, open := d.carrier(t, name)
+	proposal, open := d.carrier(s.Plan, s.previous, t, s.Plan.Name(t))
 	return release.OrphansFirst(base, d.gripOn(t), open && proposal.digest == t.Digest())
 }
 

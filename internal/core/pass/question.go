@@ -12,6 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/core/review"
 )
@@ -27,6 +28,9 @@ const (
 	AskBlob Kind = "Blob"
 	// AskPast asks what the last plans up to Commit had at Paths: Answers.Past.
 	AskPast Kind = "Past"
+	// AskPlanned asks for the entries of Tier with Digest in one of the last plans up to Commit:
+	// Answers.Planned.
+	AskPlanned Kind = "Planned"
 	// AskFiles asks for the files below each of Paths in Commit: Answers.Files.
 	AskFiles Kind = "Files"
 	// AskSince asks whether base has changed at Paths after Commit: Answers.Since.
@@ -73,6 +77,11 @@ type Question struct {
 
 // ClosedKey returns where Answers.Closed has the answer to a question.
 func ClosedKey(tier layout.Tier, digest string) string { return tier.String() + " " + digest }
+
+// PlannedKey returns where Answers.Planned has the answer to a question.
+func PlannedKey(commit layout.Hash, m layout.Member) string {
+	return commit.String() + " " + m.Tier.String() + " " + m.Digest
+}
 
 // RootDirKey returns where Answers.Roots has the answer to a question.
 func RootDirKey(dir string, ignores [2]string) string {
@@ -202,6 +211,19 @@ func (a *asker) past(repo string, commit layout.Hash, paths ...string) []map[str
 		return nil
 	}
 	return versions
+}
+
+// planned returns the entries of a tier with a digest in the plans up to a commit; none where no plan
+// has them.
+func (a *asker) planned(repo string, commit layout.Hash, m layout.Member) []plan.Entry {
+	if commit.IsZero() {
+		return nil
+	}
+	entries, ok := a.facts.Repos[repo].Planned[PlannedKey(commit, m)]
+	if !ok {
+		a.ask(subject{kind: AskPlanned, repo: repo, commit: commit, tier: m.Tier, digest: m.Digest})
+	}
+	return entries
 }
 
 // files returns all files at and below a path of a commit.

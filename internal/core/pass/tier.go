@@ -88,10 +88,10 @@ func (d *tierDecider) gather() (release.TierFacts, error) {
 			f.BaseDetail += ": " + listed(f.Foreign)
 		}
 	}
-	if c, ok := d.carrier(d.tier, d.name); ok {
+	if c, ok := d.carrier(d.plan, d.previous, d.tier, d.name); ok {
 		f.Proposal = &release.Proposal{
 			Group: c.group, Digest: c.digest, Edited: c.Edited, Unknown: !d.repo.Amends, Rejected: c.Rejected, Reason: c.Reason,
-			Stale: c.Stale, Behind: d.isBehind(c.Proposal), Outside: d.outside(c.Proposal),
+			Stale: c.Stale, Behind: d.isBehind(c.Proposal), Outside: d.outside(c.Proposal), Differs: settle(c.Proposal),
 		}
 	}
 	switch {
@@ -161,7 +161,7 @@ const maxAmendedPlans = 5
 // What is left without an explanation stays foreign, and holds the tier.
 func (d *tierDecider) explainForeign(f *release.TierFacts) error {
 	t := d.tier
-	proposal, open := d.carrier(t, d.name)
+	proposal, open := d.carrier(d.plan, d.previous, t, d.name)
 	replacing := open && !proposal.Rejected && proposal.digest == t.Digest()
 	if d.retries(t.Repo, d.previous, d.plan.Seed) || replacing && !proposal.Stale {
 		f.Base = release.BaseEarlier

@@ -286,14 +286,6 @@ func TestProposalsOfATier(t *testing.T) {
 			wantStates:  []string{"web/east/00 Proposed ProposalOpen"},
 			wantActions: []string{"a: Gate tier/web/east/00 open"},
 		},
-		"a proposal that nobody has edited changes nothing but its tier": {
-			fleet: proposed(t),
-			arrange: func(f *fleet) {
-				f.change("web/east/00", func(p *pass.Proposal) { p.Paths = []string{"README.md"} })
-			},
-			wantStates:  []string{"web/east/00 Proposed ProposalOpen"},
-			wantActions: []string{"a: Gate tier/web/east/00 open"},
-		},
 		"an edited proposal whose entries base has already is left to the person": {
 			fleet: proposed(t), arrange: func(f *fleet) {
 				r := f.repos["a"]

@@ -26,6 +26,7 @@ var checks = []func(*decision) (TierStatus, bool){
 	unconfirmed,
 	unprotected,
 	foreign,
+	differing,
 	proposedAsWanted,
 	proposedOtherwise,
 	blocked,
@@ -112,6 +113,16 @@ func foreign(d *decision) (TierStatus, bool) {
 	}
 	why := fmt.Sprintf("%s. Remove it from the base branch, make the seed say the same, or run 'furrow retry %s' to propose what belongs there", d.have.BaseDetail, d.name.Seed)
 	return TierStatus{State: Held, Reason: v1alpha1.ReasonForeignContent, Message: why}.shut(), true
+}
+
+// differing: an open proposal, or the branch where it would be, holds what no plan has. It is not
+// Furrow's, so it is neither updated nor merged.
+func differing(d *decision) (TierStatus, bool) {
+	p := d.have.Proposal
+	if p == nil || p.Differs == "" {
+		return TierStatus{}, false
+	}
+	return TierStatus{State: Held, Reason: v1alpha1.ReasonProposalDiffers, Message: p.Differs}.shut(), true
 }
 
 // proposed reports whether an open proposal has the present entries.

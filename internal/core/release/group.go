@@ -23,6 +23,8 @@ type Group struct {
 	Tiers []layout.Tier
 	// Edited reports whether a person changed it, and Rejected whether a person rejected it.
 	Edited, Rejected bool
+	// Differs says what it brings that no plan has, and what to do about it; it has no Tiers then.
+	Differs string
 }
 
 // GroupStatus is the decision about a proposal of several tiers. A group with no Act stays as it
@@ -259,7 +261,7 @@ func (r *Result) shutGroups() {
 				g.Gate = inGroup(g.Tiers, tier, s.Gate)
 			}
 		}
-		shut := cmp.Or(g.Gate, r.mustNotBring(g))
+		shut := cmp.Or(g.listed.Differs, g.Gate, r.mustNotBring(g))
 		g.Now = cmp.Or(shut, stale)
 		for _, s := range members {
 			if s.others = ""; s.Gate == "" {

@@ -125,6 +125,9 @@ type Proposal struct {
 	// Outside names what merging it would change beside the tier's own paths; empty when
 	// it changes nothing else.
 	Outside string
+	// Differs says what it brings that no plan has, and what to do about it; empty where it is what
+	// its commit says. It is Edited, too.
+	Differs string `json:"Differs,omitempty"`
 	// Behind reports whether the base branch has moved and the repository's policy is to follow.
 	Behind bool
 	// Checks are what the checks of the forge say of it; nil where they were not asked for.
@@ -435,6 +438,8 @@ func (d *decision) judgeProposal(s *TierStatus) {
 		return
 	}
 	switch {
+	case p.Differs != "":
+		s.StaleReason, s.Stale = v1alpha1.ReasonProposalDiffers, p.Differs
 	case p.Outside != "":
 		s.StaleReason, s.Stale = v1alpha1.ReasonProposalTooWide, fmt.Sprintf("merging it would also change %s, which is not part of the tier. Take that out of the branch, or delete the branch", p.Outside)
 	case p.Stale && p.Edited:

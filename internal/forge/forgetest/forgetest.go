@@ -144,6 +144,13 @@ var cases = []struct {
 	{"a proposal that is only behind is not stale", behind},
 	{"branches that are not Furrow's are never touched", foreign},
 
+	{"a stranger's commit with our trailers is compared, and is not merged", strangersCommit},
+	{"a proposal that a stranger replaces meanwhile is not merged, whatever its trailers", strangerMeanwhile},
+	{"a commit with our trailers on history that base does not have is not merged", strangersHistory},
+	{"a merge commit with our trailers is not Furrow's", strangersMerge},
+	{"Furrow's commit on the branch of another tier is not that tier's", copiedCommit},
+	{"a commit with a tier of another seed is not that of a group", strangersMember},
+
 	{"a proposal of several tiers is listed with each of them", groupIsListed},
 	{"a proposal of several tiers is updated in place, with other tiers", groupIsUpdated},
 	{"a rejected proposal of several tiers rejects each of them", rejectedGroup},

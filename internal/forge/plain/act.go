@@ -77,6 +77,8 @@ func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) erro
 			return nil, forge.ErrRejected
 		case s.Head != p.Head:
 			return nil, forge.ErrGone
+		case p.Differs != "":
+			return nil, forge.ErrDiffers
 		case s.Stale:
 			return nil, forge.ErrConflict
 		}

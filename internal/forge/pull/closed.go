@@ -169,7 +169,7 @@ func (f *Forge) findClosed(ctx context.Context, refs git.Refs, m layout.Member) 
 // request to the server, is valid until base moves.
 func (f *Forge) hasMerge(ctx context.Context, base git.Hash, c record) (bool, error) {
 	f.mu.Lock()
-	lost := f.lost[c.Merge] == base
+	lost := f.lostAt == base && f.lost[c.Merge]
 	f.mu.Unlock()
 	if lost {
 		return false, nil
@@ -180,7 +180,10 @@ func (f *Forge) hasMerge(ctx context.Context, base git.Hash, c record) (bool, er
 	}
 	if !on {
 		f.mu.Lock()
-		f.lost[c.Merge] = base
+		if f.lostAt != base {
+			f.lostAt, f.lost = base, map[git.Hash]bool{}
+		}
+		f.lost[c.Merge] = true
 		f.mu.Unlock()
 	}
 	return on, nil

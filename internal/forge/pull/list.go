@@ -285,8 +285,8 @@ func (f *Forge) read(ctx context.Context, number int64) (Request, error) {
 func (f *Forge) closeMissing(ctx context.Context, refs git.Refs, closed map[int64]Request) error {
 	f.mu.Lock()
 	var missing []onBranch
-	for branch, list := range f.records.of {
-		for _, r := range list {
+	for branch := range f.records.pending {
+		for _, r := range f.records.of[branch] {
 			ask := r.Undecided && !f.clock.Now().Before(f.undecided[r.Number].next)
 			if !f.numbers[r.Number] && (r.isOpen() || ask || r.hasLanded()) {
 				missing = append(missing, onBranch{branch, r})

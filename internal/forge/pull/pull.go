@@ -17,7 +17,6 @@ type Mirror interface {
 	forge.Fetcher
 	FS(ctx context.Context, commit git.Hash) (fs.FS, error)
 	Prefetch(ctx context.Context, commit git.Hash, dirs ...string) error
-	Changes(from, to git.Hash) ([]string, error)
 	WriteTree(files map[string][]byte) (git.Tree, error)
 	CommitTree(tree git.Hash, parents []git.Hash, meta git.CommitMeta) (git.Hash, error)
 	Graft(base git.Hash, edits []git.Edit, meta git.CommitMeta) (git.Grafted, error)
@@ -84,8 +83,9 @@ type Forge struct {
 	refused map[string]refusal
 	// gone are pull requests that lists show as open and whose branch is gone, as they were read.
 	gone map[int64]Request
-	// lost are merges that base had not in its history, with where it was then.
-	lost map[git.Hash]git.Hash
+	// lost are merges that base does not have in its history where it is at lostAt.
+	lost   map[git.Hash]bool
+	lostAt git.Hash
 }
 
 var _ forge.Forge = (*Forge)(nil)
@@ -99,7 +99,7 @@ func New(server Server, mirror Mirror, o Options) *Forge {
 	return &Forge{
 		server: server, mirror: mirror, base: o.Base, clock: o.Clock, options: o, history: h, reader: forge.NewReader(mirror, o.Base, h),
 		open: map[string]row{}, numbers: map[int64]bool{}, records: newRecords(mirror, o.Base), shown: map[git.Hash]gate{},
-		conflicts: map[int64]conflict{}, queued: map[int64]queued{}, undecided: map[int64]question{}, refused: map[string]refusal{}, gone: map[int64]Request{}, lost: map[git.Hash]git.Hash{},
+		conflicts: map[int64]conflict{}, queued: map[int64]queued{}, undecided: map[int64]question{}, refused: map[string]refusal{}, gone: map[int64]Request{}, lost: map[git.Hash]bool{},
 	}
 }
 

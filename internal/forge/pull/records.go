@@ -50,6 +50,9 @@ func (r record) isOpen() bool { return r.Outcome == "" }
 // is not known yet.
 func (r record) hasLanded() bool { return r.Outcome == forge.OutcomeMerged && r.Closed == nil }
 
+// isPending reports whether it is not known yet what became of it.
+func (r record) isPending() bool { return r.isOpen() || r.Undecided || r.hasLanded() }
+
 // carries reports whether it counts for a tier with a digest.
 func (r record) carries(m layout.Member) bool { return slices.Contains(r.Tiers, m) }
 
@@ -106,6 +109,9 @@ type records struct {
 	of map[string][]record
 	// tiers are the branches on which a tier was proposed.
 	tiers map[layout.Tier]map[string]bool
+	// pending are the branches with a record about which the server has to be asked once it is not open
+	// any more.
+	pending map[string]bool
 	// dirty are the branches about which more is known than was written.
 	dirty map[string]bool
 }
@@ -119,7 +125,7 @@ type readBranch struct {
 func newRecords(m Mirror, base string) *records {
 	return &records{
 		mirror: m, base: base, read: map[string]readBranch{},
-		of: map[string][]record{}, tiers: map[layout.Tier]map[string]bool{}, dirty: map[string]bool{},
+		of: map[string][]record{}, tiers: map[layout.Tier]map[string]bool{}, pending: map[string]bool{}, dirty: map[string]bool{},
 	}
 }
 
@@ -275,7 +281,7 @@ func (s *records) put(branch string, r record) {
 func (s *records) set(branch string, r record) {
 	list := append([]record{r}, slices.DeleteFunc(slices.Clone(s.of[branch]), r.same)...)
 	slices.SortStableFunc(list, newer)
-	s.of[branch] = list[:min(len(list), maxRecords)]
+	s.keep(branch, list[:min(len(list), maxRecords)])
 	for _, m := range r.Tiers {
 		if s.tiers[m.Tier] == nil {
 			s.tiers[m.Tier] = map[string]bool{}
@@ -284,10 +290,31 @@ func (s *records) set(branch string, r record) {
 	}
 }
 
+// keep replaces the records of a branch.
+func (s *records) keep(branch string, list []record) {
+	if s.of[branch] = list; len(list) == 0 {
+		delete(s.of, branch)
+	}
+	if slices.ContainsFunc(list, record.isPending) {
+		s.pending[branch] = true
+	} else {
+		delete(s.pending, branch)
+	}
+}
+
+// dropTiers forgets that tiers were proposed on a branch.
+func (s *records) dropTiers(branch string, tiers []layout.Member) {
+	for _, m := range tiers {
+		if delete(s.tiers[m.Tier], branch); len(s.tiers[m.Tier]) == 0 {
+			delete(s.tiers, m.Tier)
+		}
+	}
+}
+
 // drop forgets a record.
 func (s *records) drop(branch string, r record) {
 	if _, known := s.find(branch, r); known {
-		s.of[branch] = slices.DeleteFunc(slices.Clone(s.of[branch]), r.same)
+		s.keep(branch, slices.DeleteFunc(slices.Clone(s.of[branch]), r.same))
 		s.dirty[branch] = true
 	}
 }
@@ -295,7 +322,10 @@ func (s *records) drop(branch string, r record) {
 // dropAll forgets all records of a branch.
 func (s *records) dropAll(branch string) {
 	if len(s.of[branch]) > 0 {
-		s.of[branch] = nil
+		for _, r := range s.of[branch] {
+			s.dropTiers(branch, r.Tiers)
+		}
+		s.keep(branch, nil)
 		s.dirty[branch] = true
 	}
 }

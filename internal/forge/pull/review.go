@@ -119,6 +119,8 @@ func (s observation) mayMerge(p forge.Proposal) error {
 		return forge.ErrRejected
 	case s.Head != p.Head || s.at.State != Open:
 		return forge.ErrGone
+	case p.Differs != "":
+		return forge.ErrDiffers
 	case s.Stale:
 		return forge.ErrConflict
 	}

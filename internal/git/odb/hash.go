@@ -1,6 +1,10 @@
 package odb
 
-import "github.com/furrow-dev/furrow/internal/core/githash"
+import (
+	"fmt"
+
+	"github.com/furrow-dev/furrow/internal/core/githash"
+)
 
 // Hash is the id of a Git object. The zero Hash means none.
 type Hash = githash.Hash
@@ -44,4 +48,16 @@ func (m Mode) writable() bool {
 type Entry struct {
 	Hash Hash
 	Mode Mode
+}
+
+// Identity is the hash of a regular file or of a directory. Of anything else, as an executable or a
+// symbolic link with the same content, it is a hash that no object has: plans have neither.
+func (e Entry) Identity() Hash {
+	if e.Mode == ModeFile || e.Mode == ModeDir {
+		return e.Hash
+	}
+	if e == (Entry{}) {
+		return Hash{}
+	}
+	return githash.Blob(fmt.Appendf(nil, "%o %s", e.Mode, e.Hash))
 }
