@@ -205,6 +205,7 @@ func TestTheSameTreeIsFoundThroughAGitRepository(t *testing.T) {
 	}
 	byURL := web(func(s *v1alpha1.Seed) {
 		s.CreationTimestamp, s.Spec.Source = metav1.NewTime(noon), &v1alpha1.SeedSource{URL: "https://git.example.com/acme/control-plane.git"}
+		s.Status = planted(release.Released)
 	})
 	second, other := through("second", noon.Add(time.Hour)), through("other", noon.Add(time.Hour))
 	r := reconciler(t, interceptor.Funcs{}, byURL, second, other,
@@ -214,6 +215,61 @@ func TestTheSameTreeIsFoundThroughAGitRepository(t *testing.T) {
 		if err != nil || duplicates["web"] != want {
 			t.Errorf("the Seed of namespace %s is a duplicate of %q, want %q (%v)", seed.Namespace, duplicates["web"], want, err)
 		}
+	}
+}
+
+// planted is the status of a Seed with a plan in the repository "fleet" and a tier in some state.
+func planted(in release.State) v1alpha1.SeedStatus {
+	return v1alpha1.SeedStatus{Plan: &v1alpha1.PlanSummary{Repos: []string{"fleet"}}, Tiers: []v1alpha1.StateCount{{State: string(in), Count: 1}}}
+}
+
+// TestASeedThatHasNotPlantedBlocksNobody: anybody who may create a Seed can name another tenant's tree.
+func TestASeedThatHasNotPlantedBlocksNobody(t *testing.T) {
+	const tree, fleetURL = "https://git.example.com/acme/control-plane", "https://git.example.com/acme/fleet"
+	seed := func(namespace string, made time.Time, status v1alpha1.SeedStatus) *v1alpha1.Seed {
+		return web(func(s *v1alpha1.Seed) {
+			s.Namespace, s.CreationTimestamp, s.Status = namespace, metav1.NewTime(made), status
+			s.Spec.Source = &v1alpha1.SeedSource{URL: tree}
+		})
+	}
+	repo := func(namespace, url string) *v1alpha1.GitOpsRepo {
+		return &v1alpha1.GitOpsRepo{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "fleet"}, Spec: v1alpha1.GitOpsRepoSpec{URL: url}}
+	}
+	never := v1alpha1.SeedStatus{}
+	inMemory := planted(release.Queued)
+	unread := v1alpha1.SeedStatus{Plan: &v1alpha1.PlanSummary{Repos: []string{"fleet"}}}
+	tests := map[string]struct {
+		mine, others v1alpha1.SeedStatus
+		younger      bool // the other one
+		repos        []client.Object
+		want         string
+	}{
+		"an older one that was never read":                   {mine: never, others: never},
+		"an older one whose plan was never pushed":           {mine: never, others: inMemory},
+		"an older one whose plan has no states":              {mine: planted(release.Released), others: unread},
+		"an older one that waits, and mine is planted":       {mine: planted(release.Released), others: inMemory},
+		"an older one that has planted":                      {mine: never, others: planted(release.Proposed), want: "squatter/web"},
+		"an older one that has planted, as mine has":         {mine: planted(release.Merged), others: planted(release.Merged), want: "squatter/web"},
+		"a younger one that has planted, and mine has not":   {mine: inMemory, others: planted(release.Released), younger: true, want: "squatter/web"},
+		"a younger one that has planted, as mine has":        {mine: planted(release.Released), others: planted(release.Released), younger: true},
+		"one that has planted in a repository of its own":    {mine: never, others: planted(release.Released), repos: []client.Object{repo("squatter", "https://git.example.com/squatter/fleet"), repo("payments", fleetURL)}},
+		"one that has planted in mine":                       {mine: never, others: planted(release.Released), repos: []client.Object{repo("squatter", "ssh://git@git.example.com/acme/fleet.git"), repo("payments", fleetURL)}, want: "squatter/web"},
+		"one that has planted where I have no repository":    {mine: never, others: planted(release.Released), repos: []client.Object{repo("squatter", fleetURL)}},
+		"one that has planted in the repository of the tree": {mine: never, others: planted(release.Released), repos: []client.Object{repo("payments", fleetURL)}, want: "squatter/web"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			made := noon.Add(-time.Hour)
+			if tc.younger {
+				made = noon.Add(time.Hour)
+			}
+			mine, other := seed("payments", noon, tc.mine), seed("squatter", made, tc.others)
+			r := reconciler(t, interceptor.Funcs{}, append(tc.repos, mine, other)...)
+			got, err := r.findDuplicates(t.Context(), []v1alpha1.Seed{*mine})
+			if err != nil || got["web"] != tc.want {
+				t.Errorf("payments/web is a duplicate of %q, want %q (%v)", got["web"], tc.want, err)
+			}
+		})
 	}
 }
 

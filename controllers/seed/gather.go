@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +18,8 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -61,24 +65,80 @@ func (r *Reconciler) gather(ctx context.Context, cp fleet.ControlPlane) (*reconc
 	return s, nil
 }
 
-// findDuplicates returns the Seeds that an older Seed in another namespace plants: with the same
-// tree and name, both would write the same branches.
+// findDuplicates returns the Seeds that a Seed in another namespace plants: with the same tree, name and
+// GitOps repository, both would write the same branches. Only a Seed that has planted counts, since
+// anybody who may create Seeds can name any tree; of two that have, the older one. As long as none
+// has, what is in Git decides, by owner and origin.
 func (r *Reconciler) findDuplicates(ctx context.Context, seeds []v1alpha1.Seed) (map[string]string, error) {
 	var all v1alpha1.SeedList
 	if err := r.client.List(ctx, &all); err != nil {
 		return nil, fmt.Errorf("listing all Seeds: %w", err)
 	}
-	byName := map[string][]*v1alpha1.Seed{}
+	planted := map[string][]*v1alpha1.Seed{}
 	for i := range all.Items {
-		byName[all.Items[i].Name] = append(byName[all.Items[i].Name], &all.Items[i])
+		if s := &all.Items[i]; hasPlanted(s) {
+			planted[s.Name] = append(planted[s.Name], s)
+		}
 	}
 	out := map[string]string{}
 	for i := range seeds {
-		for _, other := range byName[seeds[i].Name] {
-			if other.Namespace != seeds[i].Namespace && fleet.SameTree(r.byURL(ctx, &seeds[i]), r.byURL(ctx, other)) && older(other, &seeds[i]) {
-				out[seeds[i].Name] = client.ObjectKeyFromObject(other).String()
+		seed := &seeds[i]
+		for _, other := range planted[seed.Name] {
+			if other.Namespace == seed.Namespace || hasPlanted(seed) && !older(other, seed) || !fleet.SameTree(r.byURL(ctx, seed), r.byURL(ctx, other)) {
+				continue
+			}
+			shared, err := r.shareRepository(ctx, seed.Namespace, other)
+			if err != nil {
+				return nil, err
+			}
+			if shared {
+				out[seed.Name] = client.ObjectKeyFromObject(other).String()
 			}
 		}
+	}
+	return out, nil
+}
+
+// plantedStates are those of tiers that have been proposed, at least.
+var plantedStates = []release.State{release.Proposed, release.Outdated, release.Rejected, release.Reverted, release.Merged, release.Progressing, release.Failed, release.Released}
+
+// hasPlanted reports whether a Seed has proposed or merged anything, and does not only say that it will.
+func hasPlanted(seed *v1alpha1.Seed) bool {
+	return seed.Status.Plan != nil && slices.ContainsFunc(seed.Status.Tiers, func(c v1alpha1.StateCount) bool {
+		return c.Count > 0 && slices.Contains(plantedStates, release.State(c.State))
+	})
+}
+
+// shareRepository reports whether a Seed has planted in a GitOps repository that Seeds of a namespace may
+// use: one that their tree declares, or one of a GitOpsRepo resource there.
+func (r *Reconciler) shareRepository(ctx context.Context, namespace string, other *v1alpha1.Seed) (bool, error) {
+	theirs, err := r.repositories(ctx, other.Namespace)
+	if err != nil {
+		return false, err
+	}
+	mine, err := r.repositories(ctx, namespace)
+	if err != nil {
+		return false, err
+	}
+	for _, name := range other.Status.Plan.Repos {
+		url, isResource := theirs[name]
+		shares := func(of string) bool { return catalog.SameRepository(of, url) }
+		if !isResource || slices.ContainsFunc(slices.Collect(maps.Values(mine)), shares) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// repositories returns the URLs of the GitOpsRepo resources of a namespace, by name.
+func (r *Reconciler) repositories(ctx context.Context, namespace string) (map[string]string, error) {
+	var list v1alpha1.GitOpsRepoList
+	if err := r.client.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing the GitOpsRepos of namespace %s: %w", namespace, err)
+	}
+	out := map[string]string{}
+	for i := range list.Items {
+		out[list.Items[i].Name] = list.Items[i].Spec.URL
 	}
 	return out, nil
 }

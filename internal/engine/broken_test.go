@@ -49,7 +49,7 @@ func TestABrokenDocumentHoldsOnlyWhatDependsOnIt(t *testing.T) {
 	}{
 		"a field that does not exist": {
 			map[string]string{file: document("Cluster", "site-c", "spec: {gitOpsRepo: a, hub: site-a}")},
-			manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 1}},
+			manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 4}},
 		},
 		"YAML that cannot be read": {map[string]string{file: "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: site-c\n"}, manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 4}}},
 		"a file that was cut off":  {map[string]string{file: "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmeta"}, manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 4}}},
@@ -67,7 +67,7 @@ func TestABrokenDocumentHoldsOnlyWhatDependsOnIt(t *testing.T) {
 		},
 		"a second document of its name": {map[string]string{"clusters/copy.yaml": document("Cluster", "site-c", "spec: {gitOpsRepo: a, path: other}")}, manifest.Problem{Reason: v1alpha1.ReasonDuplicateDocument, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 1}}},
 		"a type that is not declared": {
-			map[string]string{file: document("Cluster", "site-c", "spec: {gitOpsRepo: a, type: big}")}, manifest.Problem{Reason: v1alpha1.ReasonUnknownClusterType, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 1}},
+			map[string]string{file: document("Cluster", "site-c", "spec: {gitOpsRepo: a, type: big}")}, manifest.Problem{Reason: v1alpha1.ReasonUnknownClusterType, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 4}},
 		},
 		"a type with a broken template": {
 			map[string]string{
@@ -75,14 +75,14 @@ func TestABrokenDocumentHoldsOnlyWhatDependsOnIt(t *testing.T) {
 				"types/big.yaml": document("ClusterType", "big", "spec: {reconcilerTemplate: big}"),
 				"types/t.yaml":   document("Template", "big", "spec: {type: Reconcilr, text: x}"),
 			},
-			manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: manifest.Source{File: "types/t.yaml", Line: 1}},
+			manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: manifest.Source{File: "types/t.yaml", Line: 4}},
 		},
 		"a repository that cannot be used": {
 			map[string]string{
 				file:           document("Cluster", "site-c", "spec: {gitOpsRepo: c}"),
 				"repos/c.yaml": document("GitOpsRepo", "c", "spec: {url: elsewhere, branhc: main}"),
 			},
-			manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: manifest.Source{File: "repos/c.yaml", Line: 1}},
+			manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: manifest.Source{File: "repos/c.yaml", Line: 4}},
 		},
 	}
 	for name, tc := range tests {

@@ -29,9 +29,8 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/gitname"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -148,9 +147,9 @@ func addClusters(inv *Inventory, clusters []declaredCluster) manifest.Problems {
 	slices.SortStableFunc(clusters, func(a, b declaredCluster) int {
 		return strings.Compare(a.doc.Name, b.doc.Name)
 	})
-	hubs := map[string]string{}
+	hubs, roles, lines := map[string]string{}, map[string]v1alpha1.ClusterRole{}, map[string]manifest.Lines{}
 	for _, c := range clusters {
-		hubs[c.doc.Name] = ""
+		hubs[c.doc.Name], roles[c.doc.Name], lines[c.doc.Name] = "", c.doc.RoleOrDefault(), c.lines
 		if hub := c.doc.Spec.ReconciledBy; hub != c.doc.Name {
 			hubs[c.doc.Name] = hub
 		}
@@ -167,8 +166,16 @@ func addClusters(inv *Inventory, clusters []declaredCluster) manifest.Problems {
 				err = inv.Add(c.doc, c.source, nil)
 			}
 			if err != nil {
-				problems = appendProblem(problems, c.source, err)
-				inv.faults.add("Cluster", name, problemIn(c.source, err), c.doc.RoleOrDefault() == v1alpha1.RoleWorkload)
+				p := atField(problemIn(c.source, err), c.lines)
+				problems = append(problems, p)
+				inv.faults.add("Cluster", name, p, c.doc.RoleOrDefault() == v1alpha1.RoleWorkload)
+			}
+		}
+		if own {
+			for _, p := range inv.dropOverlaps() {
+				p = atField(p, lines[p.Cluster])
+				problems = append(problems, p)
+				inv.faults.add("Cluster", p.Cluster, p, roles[p.Cluster] == v1alpha1.RoleWorkload)
 			}
 		}
 	}
@@ -213,6 +220,7 @@ func problemIn(source manifest.Source, err error) manifest.Problem {
 type declaredCluster struct {
 	doc    v1alpha1.Cluster
 	source manifest.Source
+	lines  manifest.Lines
 }
 
 // documents are the Furrow documents outside seeds, by kind and name, while they are read. A
@@ -232,6 +240,7 @@ type documents struct {
 	templates map[string]v1alpha1.Template
 	policies  map[string]v1alpha1.RolloutPolicy
 	positions map[string]manifest.Source
+	lines     map[string]manifest.Lines
 	problems  manifest.Problems
 	faults    *faults
 	settings  map[string]manifest.Source
@@ -247,7 +256,7 @@ func newDocuments(reading Reading) *documents {
 	return &documents{
 		reading: reading,
 		types:   map[string]v1alpha1.ClusterType{}, repos: map[string]v1alpha1.GitOpsRepo{},
-		templates: map[string]v1alpha1.Template{}, policies: map[string]v1alpha1.RolloutPolicy{}, positions: map[string]manifest.Source{},
+		templates: map[string]v1alpha1.Template{}, policies: map[string]v1alpha1.RolloutPolicy{}, positions: map[string]manifest.Source{}, lines: map[string]manifest.Lines{},
 		faults: &faults{named: map[documentKey]fault{}}, settings: map[string]manifest.Source{}, grants: map[string][]string{}, plugins: newPlugins(),
 	}
 }
@@ -267,7 +276,7 @@ func unreadTree(err error) error {
 
 // readInventory reads the documents outside of seeds/. It walks the whole tree, which may be a
 // GitOps repository at the same time, so what Furrow has written there is left out, and only files
-// that name Furrow's API group, or nearly so, are parsed.
+// that may hold a document of Furrow, or nearly one, are parsed.
 func (d *documents) readInventory(tree fs.FS) error {
 	seeds, _, err := seedsIn(tree)
 	if err != nil {
@@ -297,11 +306,12 @@ func (d *documents) readInventory(tree fs.FS) error {
 			d.faults.lost = append(d.faults.lost, p.Source)
 		}
 		text := bytes.ReplaceAll(files.Content[name], []byte{0}, nil) // UTF-16 is refused, and not skipped
-		if bytes.Contains(text, []byte(v1alpha1.Group+"/")) || misspelt(text) {
+		if mayDeclare(text) {
 			d.readFile(name, files.Content[name])
 		} else if p := manifest.Foreign(name, files.Content[name]); p != nil {
 			d.skipped, d.faults.lost = append(d.skipped, *p), append(d.faults.lost, p.Source)
 		}
+		d.skipped = append(d.skipped, commentedOut(name, text)...)
 	}
 	return nil
 }
@@ -332,13 +342,11 @@ func (d *documents) readFile(file string, data []byte) {
 		d.plugins.unparsed = cmp.Or(d.plugins.unparsed, problemIn(manifest.Source{File: file}, err).Source)
 	}
 	for _, o := range objects {
-		switch {
-		case o.ID.Group == v1alpha1.Group:
+		if o.ID.Group == v1alpha1.Group {
 			d.skipped = append(d.skipped, o.Warnings()...)
 			d.count++
 			d.problems = appendProblem(d.problems, o.Source, d.take(o))
-		case nearGroup(o.ID.Group) && (slices.Contains(kinds, o.ID.Kind) || mayBeControlPlane(o.ID.Kind)):
-			p := o.Problem(v1alpha1.ReasonUnknownKind, fmt.Sprintf("apiVersion %s is unknown", o.APIVersion()), "Write "+v1alpha1.APIVersion+".")
+		} else if p, near := nearMiss(o); near {
 			d.count++
 			if mayBeControlPlane(o.ID.Kind) {
 				d.unparsed = cmp.Or(d.unparsed, error(p))
@@ -346,22 +354,6 @@ func (d *documents) readFile(file string, data []byte) {
 			d.problems, d.faults.unread = appendProblem(d.problems, o.Source, p), appendProblem(d.faults.unread, o.Source, p)
 		}
 	}
-}
-
-// nearGroup reports whether an API group is Furrow's, but for a mistake in writing it.
-func nearGroup(group string) bool {
-	return group != v1alpha1.Group && len(group) < 2*len(v1alpha1.Group) && manifest.Distance(strings.ToLower(group), v1alpha1.Group) <= 2
-}
-
-// misspelt reports whether an API group of a file is nearly Furrow's.
-func misspelt(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		value, ok := bytes.CutPrefix(line, []byte("apiVersion:"))
-		if group, _, versioned := strings.Cut(strings.Trim(string(value), " \t\r\n\"'"), "/"); ok && versioned && nearGroup(group) {
-			return true
-		}
-	}
-	return false
 }
 
 // take adds a document. One that cannot be used is remembered by its name, if that
@@ -372,7 +364,7 @@ func (d *documents) take(o manifest.Object) error {
 	if first, twice := d.positions[key]; twice {
 		err = o.Problem(v1alpha1.ReasonDuplicateDocument, "it is also declared at "+first.String(), "Remove one of the two.")
 	} else {
-		d.positions[key] = o.Source
+		d.positions[key], d.lines[key] = o.Source, o.Lines
 		err = d.decode(o)
 	}
 	switch {
@@ -395,7 +387,7 @@ var kinds = []string{"Cluster", "ClusterType", "ControlPlane", "GitOpsRepo", "Pl
 // meant.
 func unknownKind(o manifest.Object) error {
 	next := "Use " + strings.Join(kinds[:len(kinds)-1], ", ") + " or " + kinds[len(kinds)-1] + "."
-	if like := manifest.Nearest(o.ID.Kind, kinds)[0]; manifest.Distance(o.ID.Kind, like) <= 2 {
+	if like := likeKind(o.ID.Kind); like != "" {
 		next = "Write kind: " + like + "."
 	}
 	return o.Problem(v1alpha1.ReasonUnknownKind, "Furrow has no kind "+o.ID.Kind, next)
@@ -407,7 +399,7 @@ func (d *documents) decode(o manifest.Object) error {
 	case "Cluster":
 		doc, err := decode[v1alpha1.Cluster](o)
 		if err == nil {
-			d.clusters = append(d.clusters, declaredCluster{doc, o.Source})
+			d.clusters = append(d.clusters, declaredCluster{doc, o.Source, o.Lines})
 			d.grants[doc.Name] = doc.Spec.KubeConfigNamespaces
 		}
 		return err
@@ -453,6 +445,7 @@ func dropFaulty[T any](f *faults, kind string, table map[string]T) {
 // report notes what is wrong with a document that was decoded.
 func (d *documents) report(reason v1alpha1.Reason, kind, name, field, message, next string) {
 	p := manifest.Problem{Reason: reason, Source: d.positions[kind+"/"+name], Object: kind + " " + quote(name), Field: field, Message: message, Next: next}
+	p = atField(p, d.lines[kind+"/"+name])
 	d.problems = append(d.problems, p)
 	d.faults.add(kind, name, p, true)
 }
@@ -495,7 +488,7 @@ func (d *documents) checkTemplates() {
 // checkRepos keeps broken repositories for what is planted there, if they can be read;
 // no cluster may use them. Of two documents of one repository only the first counts.
 func (d *documents) checkRepos() {
-	urls := map[string]string{}
+	urls, folded := map[string]string{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(d.repos)) {
 		spec := d.repos[name].Spec
 		if err := CheckCredentials(spec.Credentials); spec.Credentials != "" && err != nil {
@@ -504,10 +497,21 @@ func (d *documents) checkRepos() {
 		if spec.URL == "" && d.positions["GitOpsRepo/"+name] != (manifest.Source{}) {
 			d.report(v1alpha1.ReasonMissingField, "GitOpsRepo", name, "spec.url", "spec.url is missing", "Write where the repository is.")
 		}
-		if spec.Path != "" && !cleanPath(spec.Path) {
-			d.report(v1alpha1.ReasonInvalidField, "GitOpsRepo", name, "spec.path", fmt.Sprintf("spec.path %q is not a directory inside the repository", spec.Path), "Write a relative path without '..'.")
+		fault := gitname.DirFault(spec.Path)
+		if slices.Contains(strings.Split(gitname.Fold(spec.Path), "/"), gitname.Fold(plantedDir)) {
+			fault = cmp.Or(fault, "is in "+plantedDir+"/, where the objects of all clusters are")
+		}
+		if spec.Path != "" && fault != "" {
+			d.report(v1alpha1.ReasonInvalidField, "GitOpsRepo", name, "spec.path", fmt.Sprintf("spec.path %q %s", spec.Path, fault), "Write a directory of the repository that Git and every file system accept, or remove the field.")
+		}
+		if fault := gitname.BaseFault(spec.BranchOrDefault()); fault != "" {
+			d.report(v1alpha1.ReasonInvalidField, "GitOpsRepo", name, "spec.branch", fmt.Sprintf("spec.branch %q %s", spec.Branch, fault), "Write the name of the branch that reconcilers follow, as in main.")
 		}
 		key := CanonicalURL(spec.URL) + " " + spec.BranchOrDefault()
+		if other, alike := folded[strings.ToLower(key)]; alike && spec.URL != "" && urls[key] == "" {
+			d.skipped = append(d.skipped, manifest.Problem{Reason: v1alpha1.ReasonDuplicateDocument, Source: d.positions["GitOpsRepo/"+name], Object: "GitOpsRepo " + quote(name), Field: "spec.url", Message: fmt.Sprintf("its URL differs only by case from that of GitOpsRepo %q, so most servers have one repository for both", other), Next: "Keep one of the two documents."})
+		}
+		folded[strings.ToLower(key)] = name
 		if other, twice := urls[key]; twice && spec.URL != "" {
 			d.report(v1alpha1.ReasonDuplicateDocument, "GitOpsRepo", name, "spec.url", fmt.Sprintf("it is the same repository and branch as GitOpsRepo %q", other), "Keep one of the two documents.")
 			delete(d.repos, name)
@@ -530,29 +534,4 @@ func keep[T any](table map[string]T, o manifest.Object) error {
 		table[o.ID.Name] = doc
 	}
 	return err
-}
-
-// decode is strict: an unknown field is an error, because somebody believes that
-// setting to be in force.
-func decode[T any](o manifest.Object) (T, error) {
-	var doc T
-	if o.APIVersion() != v1alpha1.APIVersion {
-		return doc, o.Problem(v1alpha1.ReasonUnknownKind, "apiVersion "+o.APIVersion()+" is unknown", "Write "+v1alpha1.APIVersion+".")
-	}
-	var annotations []string
-	if o.ID.Kind == "Seed" {
-		annotations = v1alpha1.SeedAnnotations
-	}
-	if problems := checkKeys(o, annotations); len(problems) > 0 {
-		return doc, problems
-	}
-	data, err := yaml.Marshal(o.Body)
-	if err != nil {
-		return doc, o.Problem(v1alpha1.ReasonInvalidField, err.Error(), "Correct the document.")
-	}
-	if err := yaml.UnmarshalStrict(data, &doc); err != nil {
-		message := strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: json: ")
-		return doc, o.Problem(v1alpha1.ReasonInvalidField, message, "Compare it with the example in the reference documentation.")
-	}
-	return doc, nil
 }

@@ -26,7 +26,7 @@ func TestABrokenDocumentIsNotGone(t *testing.T) {
 		},
 		"a document with a bad field names its cluster alone": {
 			cluster("a", "hub: b") + cluster("b", ""),
-			map[string]string{"a": `its document at a.yaml:1 cannot be used: unknown field "hub"`, "b": "", "c": ""},
+			map[string]string{"a": `its document at a.yaml:4 cannot be used: unknown field "spec.hub"`, "b": "", "c": ""},
 		},
 		"of two documents of one cluster neither counts": {
 			cluster("a", "") + document("z.yaml", "Cluster", "a", ""),
@@ -34,19 +34,19 @@ func TestABrokenDocumentIsNotGone(t *testing.T) {
 		},
 		"what a broken type is used by is broken": {
 			document("big.yaml", "ClusterType", "big", "spec: {reconciler: Argo}") + cluster("a", "type: big") + cluster("b", ""),
-			map[string]string{"a": `its document at a.yaml:1 cannot be used: ClusterType "big" cannot be used, see big.yaml:1`, "b": ""},
+			map[string]string{"a": `its document at a.yaml:4 cannot be used: ClusterType "big" cannot be used, see big.yaml:4`, "b": ""},
 		},
 		"what a broken hub reconciles is broken": {
 			cluster("mgmt", "hub: x") + cluster("a", "reconciledBy: mgmt"),
-			map[string]string{"a": `its document at a.yaml:1 cannot be used: spec.reconciledBy names the cluster "mgmt": its document at mgmt.yaml:1 cannot be used: unknown field "hub"`},
+			map[string]string{"a": `its document at a.yaml:4 cannot be used: spec.reconciledBy names the cluster "mgmt": its document at mgmt.yaml:4 cannot be used: unknown field "spec.hub"`},
 		},
 		"the only repository is not replaced by the default one while it is broken": {
 			document("eu.yaml", "GitOpsRepo", "eu", "spec: {link: eu}") + cluster("a", ""),
-			map[string]string{"a": `its document at a.yaml:1 cannot be used: GitOpsRepo "eu" cannot be used, see eu.yaml:1`},
+			map[string]string{"a": `its document at a.yaml:4 cannot be used: GitOpsRepo "eu" cannot be used, see eu.yaml:4`},
 		},
 		"one of two repositories is not treated as all while the other is broken": {
 			document("eu.yaml", "GitOpsRepo", "eu", "spec: {link: eu}") + document("us.yaml", "GitOpsRepo", "us", "spec: {url: us}") + cluster("a", ""),
-			map[string]string{"a": "its document at a.yaml:1 cannot be used: no GitOps repository is named and there are several: eu, us"},
+			map[string]string{"a": "its document at a.yaml:4 cannot be used: no GitOps repository is named and there are several: eu, us"},
 		},
 		"a document that cannot be read may declare any cluster": {
 			cluster("a", "") + "-- b.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: b\n",

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/gitname"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -102,8 +102,10 @@ type Inventory struct {
 	implied map[string]bool
 }
 
-// root is a directory of a repository: two clusters must not have the same.
+// root is a directory of a repository, folded: two clusters must not have the same.
 type root struct{ repo, path string }
+
+func rootOf(c Cluster) root { return root{c.Repo, gitname.Fold(c.RootPath)} }
 
 // Names returns the clusters' names in order.
 func (inv *Inventory) Names() []string { return slices.Clone(inv.names) }
@@ -138,7 +140,7 @@ func (inv *Inventory) Add(doc v1alpha1.Cluster, declared manifest.Source, creati
 	if doc.Spec.ReconciledBy != doc.Name {
 		c.Hub = doc.Spec.ReconciledBy
 	}
-	for _, resolve := range []func(*Cluster, v1alpha1.Cluster) error{inv.checkName, inv.checkProvides, inv.resolveHub, inv.resolveType, inv.resolveRepo} {
+	for _, resolve := range []func(*Cluster, v1alpha1.Cluster) error{inv.checkName, inv.checkProvides, inv.resolveHub, inv.resolveType, inv.resolveRepo, inv.checkRoot} {
 		if err := resolve(&c, doc); err != nil {
 			return err
 		}
@@ -153,7 +155,7 @@ func (inv *Inventory) Put(c Cluster) {
 		inv.names = slices.Insert(inv.names, at, c.Name)
 	}
 	inv.Clusters[c.Name] = c
-	inv.roots[root{c.Repo, c.RootPath}] = c.Name
+	inv.roots[rootOf(c)] = c.Name
 }
 
 // Remove takes a cluster out of the inventory.
@@ -161,7 +163,7 @@ func (inv *Inventory) Remove(name string) {
 	if c, ok := inv.Clusters[name]; ok {
 		inv.names = slices.DeleteFunc(inv.names, func(n string) bool { return n == name })
 		delete(inv.Clusters, name)
-		delete(inv.roots, root{c.Repo, c.RootPath})
+		delete(inv.roots, rootOf(c))
 	}
 }
 
@@ -211,8 +213,11 @@ func (inv *Inventory) checkName(c *Cluster, _ v1alpha1.Cluster) error {
 	if c.Role != v1alpha1.RoleManagement && c.Role != v1alpha1.RoleWorkload {
 		return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.role %q is unknown", c.Role), "Write Management or Workload.").WithField("spec.role")
 	}
-	if !cleanPath(c.RootPath) {
-		return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.path %q is not a directory inside the repository", c.RootPath), "Write a relative path without '..'.").WithField("spec.path")
+	switch fault := gitname.DirFault(c.RootPath); {
+	case fault != "":
+		return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.path %q %s", c.RootPath, fault), "Write a directory of the repository that Git and every file system accept, as in clusters/"+c.Name+".").WithField("spec.path")
+	case gitname.Within(gitname.Fold(c.RootPath), gitname.Fold(plantedDir)):
+		return inv.problem(v1alpha1.ReasonPathConflict, *c, fmt.Sprintf("spec.path %q is in %s/, where the objects of all clusters are: its root would apply them without their tiers", c.RootPath, plantedDir), "Write another directory, as in clusters/"+c.Name+".").WithField("spec.path")
 	}
 	return nil
 }
@@ -297,8 +302,7 @@ func (inv *Inventory) hubRepo(c Cluster) string {
 }
 
 // resolveRepo finds the repository that holds the cluster's paths: the one that is named, the
-// hub's, the type's, or the only one there is. Two clusters must not have one root path: each would
-// apply what is meant for the other.
+// hub's, the type's, or the only one there is.
 func (inv *Inventory) resolveRepo(c *Cluster, _ v1alpha1.Cluster) error {
 	if declared := inv.declaredRepos(); c.Repo == "" && len(declared) > 1 {
 		return inv.problem(v1alpha1.ReasonRepositoryAmbiguous, *c, "no GitOps repository is named and there are several: "+strings.Join(declared, ", "),
@@ -315,10 +319,88 @@ func (inv *Inventory) resolveRepo(c *Cluster, _ v1alpha1.Cluster) error {
 	if hubRepo := inv.hubRepo(*c); hubRepo != "" && hubRepo != c.Repo {
 		return inv.problem(v1alpha1.ReasonRepositoryMismatch, *c, fmt.Sprintf("its GitOps repository is %q, but its hub %q reads %q", c.Repo, c.Hub, hubRepo), "Leave spec.gitOpsRepo empty: a hub's clusters are written to the hub's repository.").WithField("spec.gitOpsRepo")
 	}
-	if other, taken := inv.roots[root{c.Repo, c.RootPath}]; taken {
-		return inv.problem(v1alpha1.ReasonPathConflict, *c, fmt.Sprintf("its root path %q is also that of cluster %q", c.RootPath, other), "Give each cluster a spec.path of its own.").WithField("spec.path")
+	return nil
+}
+
+// checkRoot refuses a root path that is that of another cluster, and for a cluster that a seed creates
+// also one above or below another: see overlaps. Those of declared clusters are compared once all
+// are known.
+func (inv *Inventory) checkRoot(c *Cluster, _ v1alpha1.Cluster) error {
+	if other, taken := inv.roots[rootOf(*c)]; taken && (c.Hub != "" || c.CreatedBy != nil) {
+		return inv.overlap(*c, inv.Clusters[other])
+	}
+	if c.CreatedBy == nil || c.Hub != "" {
+		return nil
+	}
+	for _, name := range inv.names {
+		if other := inv.Clusters[name]; overlaps(*c, other) {
+			return inv.overlap(*c, other)
+		}
 	}
 	return nil
+}
+
+// overlaps reports whether the root path of a cluster is that of another, or lies above or below it:
+// the reconciler that reads the upper one applies what is meant for the other cluster. A cluster
+// behind a hub has no root, so only an equal path is a mistake.
+func overlaps(a, b Cluster) bool {
+	ra, rb := rootOf(a), rootOf(b)
+	nested := a.Hub == "" && b.Hub == "" && (gitname.Within(ra.path, rb.path) || gitname.Within(rb.path, ra.path))
+	return a.Name != b.Name && ra.repo == rb.repo && (ra.path == rb.path || nested)
+}
+
+// overlap returns the problem of a cluster whose root path overlaps with that of another.
+func (inv *Inventory) overlap(c, other Cluster) error {
+	mine, others := rootOf(c).path, rootOf(other).path
+	how := "lies below that of"
+	switch {
+	case c.RootPath == other.RootPath:
+		how = "is also that of"
+	case mine == others:
+		how = "differs only by case from that of"
+	case gitname.Within(others, mine):
+		how = "contains that of"
+	}
+	p := inv.problem(v1alpha1.ReasonPathConflict, c, fmt.Sprintf("its root path %q %s cluster %q (%s), so one reconciler would apply what is meant for the other cluster", c.RootPath, how, other.Name, position(other)), "Give each cluster a spec.path beside those of all others.").WithField("spec.path")
+	p.Other = other.Declared
+	return p
+}
+
+// position names a root path and the document that it is from.
+func position(c Cluster) string { return fmt.Sprintf("%q, %s", c.RootPath, c.Declared) }
+
+// dropOverlaps removes the clusters with reconcilers of their own whose root paths overlap, and returns
+// what is wrong with each. It is not known which path is the mistake, so none of them is planned.
+func (inv *Inventory) dropOverlaps() manifest.Problems {
+	byPath := slices.Clone(inv.names)
+	slices.SortStableFunc(byPath, func(a, b string) int {
+		ra, rb := rootOf(inv.Clusters[a]), rootOf(inv.Clusters[b])
+		return cmp.Or(strings.Compare(ra.repo, rb.repo), strings.Compare(ra.path+"/", rb.path+"/"))
+	})
+	with := map[string]Cluster{}
+	var above []Cluster // those whose paths contain the present one
+	for _, name := range byPath {
+		c := inv.Clusters[name]
+		for len(above) > 0 && !overlaps(above[len(above)-1], c) {
+			above = above[:len(above)-1]
+		}
+		if len(above) > 0 {
+			upper := above[len(above)-1]
+			with[name] = upper
+			if _, known := with[upper.Name]; !known {
+				with[upper.Name] = c
+			}
+		}
+		above = append(above, c)
+	}
+	var problems manifest.Problems
+	for _, name := range slices.Sorted(maps.Keys(with)) {
+		problems = append(problems, manifest.ProblemOf(inv.overlap(inv.Clusters[name], with[name])))
+	}
+	for name := range with {
+		inv.Remove(name)
+	}
+	return problems
 }
 
 // declaredRepos returns the names of all repositories, also of those that cannot be used.
@@ -331,11 +413,6 @@ func (inv *Inventory) declaredRepos() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-func cleanPath(p string) bool {
-	return p != "" && p != "." && path.Clean(p) == p && !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../") &&
-		!strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' })
 }
 
 func quote(s string) string { return fmt.Sprintf("%q", s) }

@@ -208,3 +208,8 @@ func (p *Packages) Plugins(pkg *Package) ([]plugin.Plugin, manifest.Problems) {
 	})
 	return found, nil
 }
+
+// cleanPath reports whether a path is one of the tree, written in its shortest form.
+func cleanPath(p string) bool {
+	return fs.ValidPath(p) && p != "." && !strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' })
+}

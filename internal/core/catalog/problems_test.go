@@ -50,11 +50,11 @@ func TestProblemsOfTheInventory(t *testing.T) {
 	cases := map[string]struct{ tree, want string }{
 		"an unknown field": {
 			cluster("edge", "hub: mgmt"),
-			`edge.yaml:1: Cluster "edge": InvalidField`,
+			`edge.yaml:4: Cluster "edge": InvalidField field=spec.hub`,
 		},
 		"a value of another type": {
 			cluster("edge", "path: [a]"),
-			`edge.yaml:1: Cluster "edge": InvalidField`,
+			`edge.yaml:4: Cluster "edge": InvalidField field=spec.path`,
 		},
 		"an unknown version": {
 			"-- edge.yaml --\napiVersion: furrow.dev/v1\nkind: Cluster\nmetadata: {name: edge}\n",
@@ -82,19 +82,19 @@ func TestProblemsOfTheInventory(t *testing.T) {
 		},
 		"an unknown role": {
 			cluster("edge", "role: Edge"),
-			`edge.yaml:1: Cluster "edge": InvalidField field=spec.role cluster=edge`,
+			`edge.yaml:4: Cluster "edge": InvalidField field=spec.role cluster=edge`,
 		},
 		"a path that leaves the repository": {
 			cluster("edge", "path: ../edge"),
-			`edge.yaml:1: Cluster "edge": InvalidField field=spec.path cluster=edge`,
+			`edge.yaml:4: Cluster "edge": InvalidField field=spec.path cluster=edge`,
 		},
 		"two clusters with one path": {
 			cluster("a", "path: clusters/b") + cluster("b", ""),
-			`b.yaml:1: Cluster "b": PathConflict field=spec.path cluster=b`,
+			"a.yaml:4: Cluster \"a\": PathConflict field=spec.path other=b.yaml:1 cluster=a\nb.yaml:4: Cluster \"b\": PathConflict field=spec.path other=a.yaml:1 cluster=b",
 		},
 		"a hub that is not declared": {
 			cluster("edge", "reconciledBy: mgmt"),
-			`edge.yaml:1: Cluster "edge": UnknownCluster field=spec.reconciledBy cluster=edge`,
+			`edge.yaml:4: Cluster "edge": UnknownCluster field=spec.reconciledBy cluster=edge`,
 		},
 		"a hub that has a hub": {
 			cluster("a", "") + cluster("b", "reconciledBy: a") + cluster("c", "reconciledBy: b"),
@@ -112,46 +112,46 @@ c.yaml:1: Cluster "c": InvalidHub cluster=c`,
 		},
 		"a type that is not declared": {
 			cluster("edge", "type: big"),
-			`edge.yaml:1: Cluster "edge": UnknownClusterType field=spec.type cluster=edge`,
+			`edge.yaml:4: Cluster "edge": UnknownClusterType field=spec.type cluster=edge`,
 		},
 		"a repository that is not declared": {
 			cluster("edge", "gitOpsRepo: fleet"),
-			`edge.yaml:1: Cluster "edge": UnknownRepository field=spec.gitOpsRepo cluster=edge`,
+			`edge.yaml:4: Cluster "edge": UnknownRepository field=spec.gitOpsRepo cluster=edge`,
 		},
 		"several repositories, and none is named": {
 			document("eu.yaml", "GitOpsRepo", "eu", "spec: {url: eu}") + document("us.yaml", "GitOpsRepo", "us", "spec: {url: us}") + cluster("edge", ""),
-			`edge.yaml:1: Cluster "edge": RepositoryAmbiguous field=spec.gitOpsRepo cluster=edge`,
+			`edge.yaml:4: Cluster "edge": RepositoryAmbiguous field=spec.gitOpsRepo cluster=edge`,
 		},
 		"another repository than the hub's": {
 			document("eu.yaml", "GitOpsRepo", "eu", "spec: {url: eu}") + document("us.yaml", "GitOpsRepo", "us", "spec: {url: us}") +
 				cluster("mgmt", "gitOpsRepo: eu") + cluster("edge", "gitOpsRepo: us, reconciledBy: mgmt"),
-			`edge.yaml:1: Cluster "edge": RepositoryMismatch field=spec.gitOpsRepo cluster=edge`,
+			`edge.yaml:4: Cluster "edge": RepositoryMismatch field=spec.gitOpsRepo cluster=edge`,
 		},
 		"a repository without a URL": {
 			document("eu.yaml", "GitOpsRepo", "eu", "spec: {branch: main}"),
-			`eu.yaml:1: GitOpsRepo "eu": MissingField field=spec.url`,
+			`eu.yaml:4: GitOpsRepo "eu": MissingField field=spec.url`,
 		},
 		"a repository with an absolute path": {
 			document("eu.yaml", "GitOpsRepo", "eu", "spec: {url: eu, path: /fleet}"),
-			`eu.yaml:1: GitOpsRepo "eu": InvalidField field=spec.path`,
+			`eu.yaml:4: GitOpsRepo "eu": InvalidField field=spec.path`,
 		},
 		"a type with a template of the wrong type": {
 			document("t.yaml", "Template", "t", "spec: {type: Proposal, text: x}") + document("big.yaml", "ClusterType", "big", "spec: {reconcilerTemplate: t}"),
-			`big.yaml:1: ClusterType "big": UnknownTemplate field=spec.reconcilerTemplate`,
+			`big.yaml:4: ClusterType "big": UnknownTemplate field=spec.reconcilerTemplate`,
 		},
 		"a type with everything wrong": {
 			document("big.yaml", "ClusterType", "big", "spec: {reconciler: Argo, gitOpsRepo: eu, decryption: {provider: age}}"),
-			`big.yaml:1: ClusterType "big": InvalidField field=spec.reconciler
-big.yaml:1: ClusterType "big": InvalidField field=spec.decryption.provider
-big.yaml:1: ClusterType "big": UnknownRepository field=spec.gitOpsRepo`,
+			`big.yaml:4: ClusterType "big": InvalidField field=spec.reconciler
+big.yaml:4: ClusterType "big": InvalidField field=spec.decryption.provider
+big.yaml:4: ClusterType "big": UnknownRepository field=spec.gitOpsRepo`,
 		},
 		"a template of no type": {
 			document("t.yaml", "Template", "t", "spec: {type: Reconcilr, text: x}"),
-			`t.yaml:1: Template "t": InvalidField field=spec.type`,
+			`t.yaml:4: Template "t": InvalidField field=spec.type`,
 		},
 		"a template without text": {
 			document("t.yaml", "Template", "t", "spec: {type: Proposal}"),
-			`t.yaml:1: Template "t": MissingField field=spec.text`,
+			`t.yaml:4: Template "t": MissingField field=spec.text`,
 		},
 	}
 	texts := golden.Of(t)
@@ -197,7 +197,7 @@ func TestProblemsOfSeeds(t *testing.T) {
 		},
 		"an unknown field of a Seed document": {
 			seedDocument("seeds/web/seed.yaml", "web", "clusters: [edge]") + "-- seeds/web/web.yaml --\n" + object, "web",
-			`seeds/web/seed.yaml:1: Seed "web": InvalidField`,
+			`seeds/web/seed.yaml:4: Seed "web": InvalidField field=spec.clusters`,
 		},
 		"a document that belongs to the fleet": {
 			document("seeds/web/repo.yaml", "GitOpsRepo", "eu", "spec: {url: eu}"), "web",

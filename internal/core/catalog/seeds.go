@@ -223,6 +223,10 @@ func (a *assembly) takeVariant(v Variant) {
 		case o.ID.Group == "kustomize.config.k8s.io":
 			a.report(o.Problem(v1alpha1.ReasonUnsupportedPackage, "it is a kustomization in a file of another name", "Name the file kustomization.yaml."))
 		case o.ID.Group != v1alpha1.Group:
+			if p, near := nearMiss(o); near {
+				a.report(p)
+				continue
+			}
 			objects = append(objects, o)
 			a.report(CheckObjectKeys(o)...)
 		default:

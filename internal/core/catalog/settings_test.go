@@ -30,7 +30,7 @@ func TestAnUnsafeNameOfCredentialsIsRefused(t *testing.T) {
 	texts := golden.Of(t)
 	for _, name := range []string{"../../serviceaccount", "a/b", "..", "A", "a_b"} {
 		c := load(t, "-- repo.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: GitOpsRepo\nmetadata: {name: gitops}\nspec: {url: 'https://git.example.com/a', credentials: "+name+"}\n")
-		if got := fields(c.Problems); got != `repo.yaml:1: GitOpsRepo "gitops": InvalidField field=spec.credentials` {
+		if got := fields(c.Problems); got != `repo.yaml:4: GitOpsRepo "gitops": InvalidField field=spec.credentials` {
 			t.Errorf("%s: %s: %v", name, got, c.Problems)
 		}
 		texts.Add(name, fmt.Sprint(c.Problems))

@@ -69,17 +69,16 @@ func CanonicalURL(raw string) string {
 }
 
 // SameRepository reports whether two URLs, one of them from a cluster, may be of one repository. It
-// ignores protocol, user and host name, because clusters often reach a server by another name. Of a
-// directory of this machine only the last element counts.
+// ignores protocol, user, port and the name of the host, because clusters often reach a server by
+// another name; the whole path must be equal but for case. Of a directory of this machine, compared with
+// a URL or a relative path, only the last element is known.
 func SameRepository(a, b string) bool {
 	as, aLocal := elements(a)
 	bs, bLocal := elements(b)
-	n := 2
-	if aLocal || bLocal {
-		n = 1
+	if n := min(len(as), len(bs)); n > 0 && (aLocal || bLocal) && !(path.IsAbs(CanonicalURL(a)) && path.IsAbs(CanonicalURL(b))) {
+		as, bs = as[len(as)-1:], bs[len(bs)-1:]
 	}
-	n = min(n, len(as), len(bs))
-	return n > 0 && slices.EqualFunc(as[len(as)-n:], bs[len(bs)-n:], strings.EqualFold)
+	return len(as) > 0 && slices.EqualFunc(as, bs, strings.EqualFold)
 }
 
 // elements returns those of the path of a repository's URL.
@@ -171,8 +170,8 @@ func URLFault(raw string) string {
 	case strings.ContainsAny(raw, "?#"):
 		return "has a query or a fragment"
 	}
-	if at := u.EscapedPath(); !plainPath.MatchString(at) || dots.MatchString(at) {
-		return "has a path that servers may read in different ways, with something else than letters, digits, '.', '_', '~', '+', '-' and '%20', or with '.' or '..' between slashes"
+	if at := u.EscapedPath(); !plainPath.MatchString(at) || dots.MatchString(at) || strings.Contains(at, "//") {
+		return "has a path that servers may read in different ways, with something else than letters, digits, '.', '_', '~', '+', '-' and '%20', or with nothing, '.' or '..' between slashes"
 	}
 	return ""
 }

@@ -130,6 +130,8 @@ func (w *walker) visit(name string, kind fs.FileMode) error {
 		return w.follow(name)
 	case w.mixed && kind.IsRegular() && !isProse(name) && wasManifest(name):
 		return w.warnOfManifest(name, "the file holds a document of Furrow and is not read", "Give it a name that ends in .yaml, .yml or .json, or remove it.")
+	case kind.IsRegular() && !w.all && isText(name):
+		return w.warnOfText(name)
 	}
 	w.take(name, name, kind)
 	return nil
@@ -260,6 +262,21 @@ func (w *walker) warnOfManifest(name, message, next string) error {
 	return err
 }
 
+// warnOfText names a file of text, or without an ending, that is a manifest all the same.
+func (w *walker) warnOfText(name string) error {
+	text, err := firstBytes(w.tree, name)
+	switch {
+	case err != nil:
+		return err
+	case w.mixed && mayDeclareAtTop(text):
+		w.skip(v1alpha1.ReasonFileSkipped, name, "the file holds a document of Furrow and is not read", "Give it a name that ends in .yaml, .yml or .json, or remove it.")
+	case !w.mixed && bytes.HasPrefix(text, []byte("apiVersion:")) && bytes.Contains(text, []byte("\nkind:")):
+		w.skip(v1alpha1.ReasonFileSkipped, name, "the file holds a manifest and is not read", "Give it a name that ends in .yaml, .yml or .json, or remove it.")
+	}
+	w.take(name, name, 0)
+	return nil
+}
+
 // firstBytes are enough of a file to detect what it is.
 func firstBytes(tree fs.FS, name string) ([]byte, error) {
 	f, err := tree.Open(name)
@@ -384,6 +401,12 @@ func isManifest(p string) bool {
 // east.yaml.bak.
 func wasManifest(p string) bool {
 	return !isManifest(p) && (isManifest(strings.TrimSuffix(p, path.Ext(p))) || isManifest(strings.TrimSuffix(p, "~")))
+}
+
+// isText reports whether a file may be a manifest although its name does not say so: east.txt, or east.
+func isText(p string) bool {
+	ext := strings.ToLower(path.Ext(p))
+	return ext == ".txt" || ext == "" && !isProse(p)
 }
 
 // isProse reports whether a file's name is one of those that people keep beside manifests

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/gitname"
 )
 
 // HeadsPrefix starts the full name of a branch.
@@ -20,47 +22,11 @@ type Refs map[string]Hash
 
 // CheckRef says why name cannot be a branch, by the rules of git check-ref-format.
 func CheckRef(name string) error {
-	fault := refFault(name)
+	fault := gitname.BranchFault(name)
 	if fault == "" {
 		return nil
 	}
 	return fmt.Errorf("branch name %q %s", name, fault)
-}
-
-// refFault returns what is wrong with the name of a branch, "" if nothing is, by the rules of git
-// check-ref-format. A name that Git refuses would make a file below refs/heads that no Git reads;
-// one that begins with a dash could be an option where people use it.
-func refFault(name string) string {
-	switch {
-	case name == "":
-		return "is empty"
-	case name == "@" || name == "HEAD":
-		return "is reserved by Git"
-	case strings.HasPrefix(name, "-"):
-		return "begins with a dash"
-	case strings.HasSuffix(name, "."):
-		return "ends with a dot"
-	case strings.Contains(name, ".."):
-		return "has two dots in a row"
-	case strings.Contains(name, "@{"):
-		return "contains @{"
-	}
-	for _, r := range []byte(name) {
-		if r <= ' ' || r == 0x7f || strings.IndexByte(`~^:?*[\`, r) >= 0 {
-			return fmt.Sprintf("contains %q", rune(r))
-		}
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		switch {
-		case part == "":
-			return "has an empty part between slashes"
-		case strings.HasPrefix(part, "."):
-			return "has a part that begins with a dot"
-		case strings.HasSuffix(part, ".lock"):
-			return "has a part that ends with .lock"
-		}
-	}
-	return ""
 }
 
 // Refs reads the branches. They are in packed-refs only, so they change all at once.

@@ -6,10 +6,10 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/furrow-dev/furrow/internal/core/gitname"
 )
 
 // treeEntry is one line of a tree.
@@ -120,37 +120,9 @@ func splitPath(path string) ([]string, error) {
 	}
 	parts := strings.Split(path, "/")
 	for _, part := range parts {
-		if fault := nameFault(part); fault != "" {
+		if fault := gitname.FileFault(part); fault != "" {
 			return nil, fmt.Errorf("path %q %s", path, fault)
 		}
 	}
 	return parts, nil
-}
-
-// nameFault returns why a name must not be in a tree, or "". It refuses what git fsck refuses,
-// since a server may check that on a push, names that some file systems read as .git (in any case,
-// with dots or spaces at the end, with an NTFS stream after a colon, by the short name git~1), and
-// characters that a reviewer cannot see.
-func nameFault(name string) string {
-	switch name {
-	case "":
-		return "is absolute or has an empty part"
-	case ".", "..":
-		return "has a part " + name
-	}
-	if !utf8.ValidString(name) {
-		return "is not UTF-8"
-	}
-	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) {
-		return "has a control or invisible character"
-	}
-	if strings.Contains(name, `\`) {
-		return "has a backslash"
-	}
-	plain, _, _ := strings.Cut(strings.ToLower(name), ":")
-	plain = strings.TrimRight(plain, ". ")
-	if plain == ".git" || plain == "git~1" {
-		return "has a part that means .git"
-	}
-	return ""
 }
