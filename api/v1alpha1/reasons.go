@@ -57,6 +57,7 @@ const (
 	ReasonVariantMismatch            Reason = "VariantMismatch"
 	ReasonInvalidOverride            Reason = "InvalidOverride"
 	ReasonOverrideUnused             Reason = "OverrideUnused"
+	ReasonPlacementUnused            Reason = "PlacementUnused"
 	ReasonOverrideReferenceMissing   Reason = "OverrideReferenceMissing"
 	ReasonPackageTooLarge            Reason = "PackageTooLarge"
 	ReasonFileSkipped                Reason = "FileSkipped"
@@ -338,6 +339,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonVariantMismatch, "A warning: an object goes only to clusters whose variant does not have it, so it is not planned.", "Move it to that variant, or correct where it goes."},
 		{ReasonInvalidOverride, "An override of the seed cannot be applied: its patch does not fit an object, would make another object of it, or no object is its target.", "Correct the override at the position in the message."},
 		{ReasonOverrideUnused, "A warning: an override changes nothing on any cluster. `--strict` refuses it.", "Correct its clusters or target, or remove it."},
+		{ReasonPlacementUnused, "A warning: a rule in `spec.placement` is true of no object of the seed, or of no cluster, so what it is meant for goes elsewhere. `--strict` refuses it.", "Correct the rule's expression, or remove the rule."},
 		{ReasonOverrideReferenceMissing, "A warning: an override makes an object name another one of the seed, which does not go to the same cluster. What is named follows objects as they were before overrides.", "Place the named object there by an annotation or a rule in `spec.placement`; or keep the reference, and override the content of what it names."},
 		{ReasonPackageTooLarge, "The package exceeds `--max-file-size` or `--max-package-size`, or has more than 100,000 files.", "Split the file or the seed, or raise the limit."},
 		{ReasonFileSkipped, "A warning: a file is not read, because of its name or because it is hidden. What it declares counts as removed.", "Rename it to end in `.yaml`, `.yml` or `.json`, or move it out."},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/test/golden"
 )
@@ -219,6 +220,34 @@ func TestRepositoriesThatServersRefuse(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", spec, diff)
+		}
+	}
+}
+
+// TestKeysInTemplatesHaveNoEffect: Helm charts offer annotations of Pods only, and there Furrow's do nothing.
+func TestKeysInTemplatesHaveNoEffect(t *testing.T) {
+	const pods = "template: {metadata: {annotations: {furrow.dev/cluster: east}}, spec: {containers: [{name: a}]}}"
+	for text, want := range map[string]string{
+		"apiVersion: apps/v1\nkind: Deployment\nspec: {" + pods + "}":                                                        "furrow.dev/cluster",
+		"apiVersion: batch/v1\nkind: CronJob\nspec: {jobTemplate: {spec: {" + pods + "}}}":                                   "furrow.dev/cluster",
+		"apiVersion: batch/v1\nkind: CronJob\nspec: {jobTemplate: {metadata: {annotations: {furrow.dev/cluster: east}}}}":    "furrow.dev/cluster",
+		"apiVersion: apps/v1\nkind: StatefulSet\nspec: {volumeClaimTemplates: [{metadata: {labels: {furrow.dev/role: x}}}]}": "furrow.dev/role",
+		"apiVersion: apps/v1\nkind: Deployment\nspec: {template: {metadata: {annotations: {Furrow.dev/clutser: east}}}}":     "Furrow.dev/clutser",
+		"apiVersion: v1\nkind: PodTemplate\n" + pods:                                                                         "furrow.dev/cluster",
+		"apiVersion: apps/v1\nkind: Deployment\nspec: {template: {metadata: {annotations: {example.com/cluster: east}}}}":    "",
+	} {
+		seed, ok := load(t, "-- seeds/web.yaml --\n"+text+"\nmetadata: {name: a, namespace: default}\n").Seed("web")
+		if !ok {
+			t.Fatal("there is no seed")
+		}
+		var got string
+		for _, p := range problemsOf(seed.Err) {
+			if p.Reason == v1alpha1.ReasonMisplacedKey {
+				got += p.Field
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q is refused, want %q: %v", text, got, want, seed.Err)
 		}
 	}
 }

@@ -28,26 +28,52 @@ func CheckSeedKeys(file, name string, annotations, labels map[string]string) man
 
 // CheckObjectKeys returns what is wrong with the annotations and labels of an object of a seed.
 func CheckObjectKeys(o manifest.Object) manifest.Problems {
-	return append(checkKeys(o, v1alpha1.ObjectAnnotations), checkPodKeys(o)...)
+	return append(checkKeys(o, v1alpha1.ObjectAnnotations), checkTemplateKeys(o)...)
 }
 
-// templates are where objects have the metadata of what is made of them.
-var templates = [][]string{{"spec", "template", "metadata"}, {"spec", "jobTemplate", "metadata"}, {"spec", "jobTemplate", "spec", "template", "metadata"}}
-
-// checkPodKeys refuses annotations of Furrow in the templates of pods and jobs, where some charts let
-// people write them, and where they have no effect.
-func checkPodKeys(o manifest.Object) (problems manifest.Problems) {
-	for _, at := range templates {
-		annotations := o.Map(slices.Concat(at, []string{"annotations"})...)
-		for _, key := range slices.Sorted(maps.Keys(annotations)) {
-			if slices.Contains(v1alpha1.ObjectAnnotations, key) {
-				p := o.Problem(v1alpha1.ReasonMisplacedKey, fmt.Sprintf("annotation %s is in %s, where it has no effect", key, strings.Join(at, ".")), "Move it to metadata.annotations of the object.")
-				problems = append(problems, p.WithField(key))
+// checkTemplateKeys refuses Furrow's annotations and labels on what an object makes, such as the Pods of a
+// Deployment: nothing acts on them there, although charts offer no other place for annotations.
+func checkTemplateKeys(o manifest.Object) manifest.Problems {
+	var problems manifest.Problems
+	var walk func(path string, body map[string]any)
+	walk = func(path string, body map[string]any) {
+		for _, key := range slices.Sorted(maps.Keys(body)) {
+			at := join(path, key)
+			fields, isMap := body[key].(map[string]any)
+			switch {
+			case slices.Contains(withoutTemplates, key):
+			case !isMap:
+				items, _ := body[key].([]any)
+				for i := range items {
+					if item, ok := items[i].(map[string]any); ok {
+						walk(fmt.Sprintf("%s[%d]", at, i), item)
+					}
+				}
+			case key != "metadata":
+				walk(at, fields)
+			default:
+				for kind, written := range map[string][]string{"annotations": v1alpha1.WrittenAnnotations, "labels": v1alpha1.WrittenLabels} {
+					keys, _ := fields[kind].(map[string]any)
+					for _, name := range slices.Sorted(maps.Keys(keys)) {
+						if ours(name) && !slices.Contains(written, name) {
+							problems = append(problems, o.Problem(v1alpha1.ReasonMisplacedKey, fmt.Sprintf("%s %s is in %s, where it has no effect", strings.TrimSuffix(kind, "s"), name, at), "Move it to metadata.annotations of the object.").WithField(name))
+						}
+					}
+				}
 			}
 		}
 	}
+	for _, key := range slices.Sorted(maps.Keys(o.Body)) {
+		if body, ok := o.Body[key].(map[string]any); ok && key != "metadata" && !slices.Contains(withoutTemplates, key) {
+			walk(key, body)
+		}
+	}
+	slices.SortFunc(problems, func(a, b manifest.Problem) int { return strings.Compare(a.Message, b.Message) })
 	return problems
 }
+
+// withoutTemplates are fields that are large and in which no object has metadata of others.
+var withoutTemplates = []string{"containers", "data", "binaryData", "initContainers", "openAPIV3Schema", "rules", "schema", "status", "stringData", "versions", "volumes"}
 
 func values(m map[string]string) map[string]any {
 	out := make(map[string]any, len(m))

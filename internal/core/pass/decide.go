@@ -225,6 +225,7 @@ func (d *decider) choosePlans() {
 		d.seeds[name] = d.choose(name, outcomes[name])
 	}
 	d.holdRemovals(outcomes)
+	d.holdLostClusters()
 	d.guardRemovals()
 	if !d.incomplete() {
 		d.observeInForce()

@@ -47,6 +47,45 @@ func (d *decider) holdRemovals(outcomes map[string]*plan.Outcome) {
 	}
 }
 
+// holdLostClusters holds the plans by which everything leaves a cluster that no document declares any more,
+// however little that is: a document that was renamed, commented out or mistyped looks the same. What
+// seeds create needs no document, and an abandoned cluster is given up on purpose.
+func (d *decider) holdLostClusters() {
+	created := d.createdClusters()
+	for _, s := range d.seeds {
+		if s.previous == nil || s.previous.Plan == nil || s.Plan == nil || s.files == nil || s.Unconfirmed != nil || d.confirmed(s) {
+			continue
+		}
+		has := release.Clusters(s.Plan)
+		var lost []string
+		for cluster := range release.Planted(s.previous.Plan, s.previous.tiers) {
+			if _, declared := d.catalog().Inventory.Clusters[cluster]; !declared && !has[cluster] && !created[cluster] && !d.abandoned[cluster] {
+				lost = append(lost, cluster)
+			}
+		}
+		if len(lost) == 0 {
+			continue
+		}
+		slices.Sort(lost)
+		s.Unconfirmed = release.Lost(s.previous.Plan, s.Plan, s.previous.tiers)
+		s.keepPrevious()
+		s.fail(release.LostClusters(s.Name, lost))
+	}
+}
+
+// createdClusters returns those that seeds create, by the plans on their branches.
+func (d *decider) createdClusters() map[string]bool {
+	created := map[string]bool{}
+	for _, p := range d.previous {
+		if p.Plan != nil {
+			for _, name := range p.Plan.Implied() {
+				created[name] = true
+			}
+		}
+	}
+	return created
+}
+
 // keepPrevious leaves the plan that is there in force.
 func (s *Seed) keepPrevious() { s.Plan, s.files, s.gone = s.previous.Plan, nil, false }
 

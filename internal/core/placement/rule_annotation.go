@@ -121,11 +121,7 @@ func (s *placer) checkKnown(o *manifest.Object, name string) error {
 	if _, ok := s.inventory.Clusters[name]; ok {
 		return nil
 	}
-	next := "Declare a Cluster of that name."
-	if all := s.inventory.Names(); len(all) > 0 {
-		next = "Use one of: " + strings.Join(first(all, 8), ", ") + "; or declare it."
-	}
-	return o.Problem(v1alpha1.ReasonUnknownCluster, fmt.Sprintf("annotation %s: there is no cluster %q", v1alpha1.AnnotationCluster, name), next).WithField(v1alpha1.AnnotationCluster).WithCluster(name)
+	return o.Problem(v1alpha1.ReasonUnknownCluster, fmt.Sprintf("annotation %s: there is no cluster %q", v1alpha1.AnnotationCluster, name), useOneOf(s.inventory)).WithField(v1alpha1.AnnotationCluster).WithCluster(name)
 }
 
 // bySelector returns the clusters whose labels match. That none does is an error: an object that

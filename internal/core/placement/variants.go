@@ -158,6 +158,9 @@ func (s *placer) plainContents(variant string) Contents {
 // What the overrides of the seed change comes last: they say what an object is on a cluster, and not
 // where it goes.
 func Place(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
+	if err := checkSettings(seed, inv); err != nil {
+		return Placed{}, err
+	}
 	placed, err := placeVariants(seed, inv)
 	if err == nil {
 		err = applyOverrides(seed, inv, &placed)
@@ -165,7 +168,9 @@ func Place(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
 	if err != nil {
 		return Placed{}, err
 	}
-	return placed, nil
+	unused, err := unusedRules(seed, inv)
+	placed.Warnings = append(placed.Warnings, unused...)
+	return placed, err
 }
 
 func placeVariants(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {

@@ -257,11 +257,11 @@ func (c *computation) place() {
 	}
 }
 
-// unused returns the warnings of overrides that change nothing, as an error.
+// unused returns the warnings of overrides and placement rules without effect, as an error.
 func unused(warnings []manifest.Problem) error {
 	var problems manifest.Problems
 	for _, w := range warnings {
-		if w.Reason == v1alpha1.ReasonOverrideUnused {
+		if w.Reason == v1alpha1.ReasonOverrideUnused || w.Reason == v1alpha1.ReasonPlacementUnused {
 			problems = append(problems, w)
 		}
 	}

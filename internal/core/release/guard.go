@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -66,6 +67,14 @@ func (h Hold) Problem(seed string) manifest.Problem {
 	p.Message = "blocked by the deletion guard: removing it deletes " + plan.List(h.Guarded)
 	p.Next = fmt.Sprintf("Run 'furrow confirm %s' to remove it, or restore the seed.", seed)
 	return p
+}
+
+// LostClusters says that a seed leaves clusters only because no document declares them any more.
+func LostClusters(seed string, clusters []string) manifest.Problem {
+	names := strings.Join(clusters, ", ")
+	p := manifest.OfSeed(v1alpha1.ReasonDeletionGuard, seed, fmt.Sprintf("blocked by the deletion guard: no Cluster document declares %s any more, so everything of the seed would be removed there", names),
+		fmt.Sprintf("Restore the document, or run 'furrow confirm %s' to remove it. If a cluster is gone for good, run 'furrow abandon' with its name, too.", seed))
+	return p.WithCluster(clusters[0])
 }
 
 // HoldsRemovals reports whether removing so many of all plantings at once is more than the guard
