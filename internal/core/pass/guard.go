@@ -51,7 +51,7 @@ func (d *decider) holdRemovals(outcomes map[string]*plan.Outcome) {
 // however little that is: a document that was renamed, commented out or mistyped looks the same. What
 // seeds create needs no document, and an abandoned cluster is given up on purpose.
 func (d *decider) holdLostClusters() {
-	created := d.createdClusters()
+	created := d.createdBySeeds()
 	for _, s := range d.seeds {
 		if s.previous == nil || s.previous.Plan == nil || s.Plan == nil || s.files == nil || s.Unconfirmed != nil || d.confirmed(s) {
 			continue
@@ -71,19 +71,6 @@ func (d *decider) holdLostClusters() {
 		s.keepPrevious()
 		s.fail(release.LostClusters(s.Name, lost))
 	}
-}
-
-// createdClusters returns those that seeds create, by the plans on their branches.
-func (d *decider) createdClusters() map[string]bool {
-	created := map[string]bool{}
-	for _, p := range d.previous {
-		if p.Plan != nil {
-			for _, name := range p.Plan.Implied() {
-				created[name] = true
-			}
-		}
-	}
-	return created
 }
 
 // keepPrevious leaves the plan that is there in force.

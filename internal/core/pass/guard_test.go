@@ -438,3 +438,17 @@ func TestWhatWaitsToBeConfirmedIsNamed(t *testing.T) {
 		t.Errorf("of a seed that stays (-want +got):\n%s", diff)
 	}
 }
+
+// TestAClusterThatIsDeclaredNoMoreIsHeld: a document that was renamed or commented out is not a decision, however
+// little its cluster has.
+func TestAClusterThatIsDeclaredNoMoreIsHeld(t *testing.T) {
+	lose := func(f *fleet) { f.put("clusters/west.yaml", "") }
+	fleetOf := func() *fleet { return planted(two(t), web(configMap("c", 1))) }
+	cases{
+		"its objects stay until a person confirms": {
+			fleet: fleetOf(), arrange: lose,
+			wantStates:  []string{"web stalled DeletionGuard", "web/east/00 Released Healthy", "web/west/00 Released Healthy"},
+			wantActions: []string{},
+		},
+	}.run(t)
+}
