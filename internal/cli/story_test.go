@@ -87,7 +87,7 @@ spec:
 	p.pass()
 	for command, want := range map[string]string{
 		"plan":                          "\nOverrides\n  - debug (seeds/settings.yaml:7) on east: core/ConfigMap/default/web: data.level info → debug\n  - other-key (seeds/settings.yaml:11) on east: core/Secret/default/key: values that are not shown\n",
-		"explain ConfigMap/default/web": "\nDiffers by cluster\n  on east (debug + other-key), from seeds/web.yaml:1\n  on west, from seeds/web.yaml:1\n\nChanged by overrides\n  debug (seeds/settings.yaml:7) on east: data.level info → debug\n",
+		"explain ConfigMap/default/web": "\nDiffers by cluster\n  on east (debug), from seeds/web.yaml:1\n  on west, from seeds/web.yaml:1\n\nChanged by overrides\n  debug (seeds/settings.yaml:7) on east: data.level info → debug\n",
 		"explain Secret/default/key":    "\nChanged by overrides\n  other-key (seeds/settings.yaml:11) on east: values that are not shown\n",
 		"explain web -o json":           `"data.level info → debug"`,
 		"pr show web/east/00":           "Differs by cluster:\n  core/ConfigMap/default/web has another content on west\n",
