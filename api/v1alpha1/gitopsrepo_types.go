@@ -193,6 +193,25 @@ type ProposalsSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	Milestone string `json:"milestone,omitempty"`
+
+	// MaxOpen is how many pull requests Furrow has open at once in the repository, of all seeds; 50
+	// when none is given. Servers test all open ones again after each merge. It does not count on
+	// plain Git.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	MaxOpen int32 `json:"maxOpen,omitempty"`
+}
+
+// DefaultMaxOpen is how many pull requests are open at once when the GitOpsRepo does not say.
+const DefaultMaxOpen = 50
+
+// MaxOpenOrDefault is how many pull requests may be open at once.
+func (p ProposalsSpec) MaxOpenOrDefault() int32 {
+	if p.MaxOpen <= 0 {
+		return DefaultMaxOpen
+	}
+	return p.MaxOpen
 }
 
 // ForgeType names a kind of forge.

@@ -103,6 +103,9 @@ const (
 	ReasonTemplateBudget             Reason = "TemplateBudget"
 	ReasonInvalidPlan                Reason = "InvalidPlan"
 	ReasonForeignOwner               Reason = "ForeignOwner"
+	ReasonControlPlaneBehind         Reason = "ControlPlaneBehind"
+	ReasonControlPlaneUnrelated      Reason = "ControlPlaneUnrelated"
+	ReasonControlPlaneMoved          Reason = "ControlPlaneMoved"
 	ReasonOwnerUnknown               Reason = "OwnerUnknown"
 	ReasonInvalidOwner               Reason = "InvalidOwner"
 
@@ -384,6 +387,9 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonInvalidTemplate, "A Template does not render what it must.", "Correct it; see [templates](reference.md#templates)."},
 		{ReasonTemplateBudget, "A Template exceeds the limits on steps, memory or output.", "Make it simpler; see [templates](reference.md#templates)."},
 		{ReasonInvalidPlan, "The plan branch has no plan that this version can read.", "Move the branch back to its last good commit, or use the version of Furrow that wrote it."},
+		{ReasonControlPlaneBehind, "The clone that is read is behind: a newer commit of the control plane was planned last, by another run. Going on would roll clusters back, so nothing is done. The status names the process that wrote last, and this one.", "Update the clone (`git pull`), or stop this run. To go back on purpose, revert the commit; `--take-over` replaces the newer plans, once."},
+		{ReasonControlPlaneUnrelated, "A commit was planned last that is not in the history of the one that is read, or that the clone does not have; or another run reads a clone with commits that were not pushed. Nothing is done.", "Fetch and merge what is missing (`git fetch --unshallow` in a shallow clone), or push it; `--take-over` replaces the plans, once."},
+		{ReasonControlPlaneMoved, "A warning: the plan was made from an older or unrelated commit than the one before it. The branch of the control plane was moved by force, or a person used `--take-over`.", "Nothing, if that was meant. Otherwise push the lost commits again."},
 		{ReasonForeignOwner, "The plan or the status belongs to another control plane with a seed of this name; or this one was moved, renamed, or has another `--id` or `--environment`.", "Use the `--id` and `--environment` in the message; after a move, [adopt the plans](tasks.md#move-the-control-plane); if the origin is the same, restore the `ControlPlane` document; otherwise rename the seed."},
 		{ReasonOwnerUnknown, "The plans have another owner, and a file that may be the `ControlPlane` document cannot be read, so Furrow does nothing.", "Correct the file, or commit the document again."},
 		{ReasonInvalidOwner, "The control-plane id or the environment cannot be part of a branch name.", "Use a [`ControlPlane` document](reference.md#controlplane) with a valid name, or `--id`."},

@@ -50,7 +50,8 @@ const (
 // writes them.
 const (
 	// AnnotationRetry asks for the seed's plan to be proposed again, with what was
-	// rejected, reverted or is in the way.
+	// rejected, reverted or is in the way; of some tiers only where the value names any, as
+	// in edge-1/01.
 	AnnotationRetry = Group + "/retry"
 	// AnnotationConfirm asks for a removal that the deletion guard holds.
 	AnnotationConfirm = Group + "/confirm-removal"

@@ -17,6 +17,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/truncate"
 	"github.com/furrow-dev/furrow/internal/engine"
@@ -125,6 +126,7 @@ func (r *Reconciler) passAlone(ctx context.Context, s *reconcileState) (*engine.
 	}
 	defer release()
 	defer open.Collect(ctx)
+	open.Wake(s.session.takeHints())
 	return open.Engine().PassAfter(ctx, func(ctx context.Context, q *engine.Requests) { r.handleRequests(ctx, s, q) })
 }
 
@@ -156,7 +158,21 @@ var requests = []request{
 }
 
 func retry(ctx context.Context, q *engine.Requests, seed, value string) error {
-	_, by, why := parseRequest(value)
+	words, by, why := parseRequest(value)
+	var tiers []layout.Tier
+	for _, word := range words {
+		if !strings.Contains(word, "/") {
+			continue // the time, or anything else that people write
+		}
+		t, err := layout.ParseTier(seed, word)
+		if err != nil {
+			return manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Seed: seed, Message: fmt.Sprintf("annotation %s is %q: %v", v1alpha1.AnnotationRetry, manifest.Printable(value), err), Next: "Write the time, and then the tiers, if not all are meant"}
+		}
+		tiers = append(tiers, t)
+	}
+	if len(tiers) > 0 {
+		return q.RetryTiers(ctx, seed, tiers, by, why)
+	}
 	return q.Retry(ctx, seed, by, why)
 }
 

@@ -67,6 +67,8 @@ type Options struct {
 	// DeletionGuard is the share of plantings, in percent, that may be removed at once.
 	DeletionGuard int
 	Strict        bool
+	// TakeOver replaces plans of newer or unrelated commits in the first pass of a control plane.
+	TakeOver bool
 	// AllowHTTP allows http:// for repositories on other machines.
 	AllowHTTP bool
 	// Limits limit what is read of a control plane.

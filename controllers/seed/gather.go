@@ -196,6 +196,7 @@ func (r *Reconciler) sessionOptions(ctx context.Context, s *reconcileState, at f
 	o := fleet.Options(context.WithoutCancel(ctx), r.secrets, r.client, s.cp.Namespace, at)
 	o.Cache = r.cacheOf(s.cp)
 	o.ID, o.Environment, o.DeletionGuard, o.Strict = r.options.ID, r.options.Environment, r.options.DeletionGuard, r.options.Strict
+	o.Process, o.TakeOver = controlplane.Process("furrow controller"), r.options.TakeOver
 	o.AllowHTTP, o.Limits, o.Plugins = r.options.AllowHTTP, r.options.Limits, r.options.Plugins
 	o.Channel, o.Now = r.channelOf(s.cp.Namespace), r.options.Clock.Now
 	o.Progress = engine.Every(time.Minute, func(p engine.Progress) {

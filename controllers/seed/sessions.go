@@ -35,6 +35,17 @@ type session struct {
 	// repositories are the URLs of the control plane and its GitOps repositories, as of the last
 	// pass.
 	repositories []string
+	// hinted are the URLs of hints since the last pass.
+	hinted []string
+}
+
+// takeHints returns the URLs of the hints since the last pass.
+func (s *session) takeHints() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	urls := s.hinted
+	s.hinted = nil
+	return urls
 }
 
 // note keeps the repositories of a pass.
@@ -44,13 +55,18 @@ func (s *session) note(repositories []string) {
 	s.repositories = repositories
 }
 
-// uses reports whether one of the URLs is that of a repository of the last pass.
+// uses reports whether one of the URLs is that of a repository of the last pass, and notes them for
+// the next one then.
 func (s *session) uses(urls []string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(urls, func(url string) bool {
+	uses := slices.ContainsFunc(urls, func(url string) bool {
 		return slices.ContainsFunc(s.repositories, func(of string) bool { return catalog.SameRepository(of, url) })
 	})
+	if uses && len(s.hinted) == 0 {
+		s.hinted = urls
+	}
+	return uses
 }
 
 // coolDown sets how long changes on clusters and hints have to wait.

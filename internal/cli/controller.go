@@ -72,6 +72,7 @@ Outside of a cluster it needs --leader-elect=false or --leader-election-namespac
 	flags.Var(textFlag(&c.options.Seeds.Environment, "default", ownerPart), "environment", "environment, the second part of the owner of plans")
 	addDeletionGuard(flags, &c.options.Seeds.DeletionGuard, "kubectl furrow confirm")
 	flags.BoolVar(&c.options.Seeds.Strict, "strict", false, "make an error of a namespace or kind that no seed or cluster provides")
+	flags.BoolVar(&c.options.Seeds.TakeOver, "take-over", false, "in the first pass of a control plane, replace plans that a newer or unrelated commit of it made")
 	allowHTTP(flags, &c.options.Seeds.AllowHTTP)
 	limitFlags(flags, &c.options.Seeds.Limits)
 	addPlugins(cmd, &c.options.Seeds.Plugins)

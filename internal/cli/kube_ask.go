@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/state"
 )
@@ -53,6 +55,7 @@ func (f *waitFlags) add(cmd *cobra.Command) {
 func newKubeRetry(f *kubeFlags) *cobra.Command {
 	var yes bool
 	var who whoFlags
+	var which retryFlags
 	cmd := newKubeAsk(f, retryRequest, &who, &cobra.Command{
 		Use:   "retry SEED",
 		Short: "Propose again what was rejected, reverted, or held by foreign content",
@@ -60,15 +63,21 @@ func newKubeRetry(f *kubeFlags) *cobra.Command {
 and those whose paths on the base branch have content of others. Merging such a proposal replaces
 that content. It says which tiers these are; where the Plantings show none it does nothing. Where
 people put files there, it lists those that the Plantings name, and changes nothing without --yes.
+--tier asks for some tiers only, and --all for all Seeds of the namespace that have something to retry.
 
 It writes the annotation furrow.dev/retry, waits until the controller has acted on it, and
 shows what became of it. The proposals say who asked for them, and why.`,
-		Example: "  kubectl furrow retry edge-5g",
+		Example: "  kubectl furrow retry edge-5g\n  kubectl furrow retry edge-5g --tier edge-1/01\n  kubectl furrow retry --all",
 	}, func(cmd *cobra.Command, c *kubeCluster, seed *v1alpha1.Seed) (string, error) {
+		only, err := which.of(seed.Name)
+		if err != nil {
+			return "", err
+		}
 		plantings, err := c.plantings(cmd.Context(), seed)
 		if err != nil {
 			return "", err
 		}
+		plantings = withTiers(plantings, only)
 		tiers := toRetry(seed, plantings)
 		if len(tiers) == 0 {
 			return "", nil
@@ -77,10 +86,63 @@ shows what became of it. The proposals say who asked for them, and why.`,
 			return "", errFilesOfPeople
 		}
 		return fmt.Sprintf("proposes again, of Seed %s: %s.", seed.Name, strings.Join(tiers, ", ")), nil
-	})
+	}, func() []string { return which.tiers })
+	one := cmd.RunE
+	all := f.with(func(cmd *cobra.Command, c *kubeCluster, _ []string) error { return retryAllSeeds(cmd, c, one) })
+	cmd.Args = which.args
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if which.all {
+			return all(cmd, args)
+		}
+		return one(cmd, args)
+	}
 	addOverwrite(cmd, &yes)
+	which.add(cmd)
 	who.add(cmd)
 	return cmd
+}
+
+// retryAllSeeds retries the Seeds of the namespace whose Plantings show something to retry.
+func retryAllSeeds(cmd *cobra.Command, c *kubeCluster, one func(*cobra.Command, []string) error) error {
+	var seeds v1alpha1.SeedList
+	if err := c.List(cmd.Context(), &seeds, client.InNamespace(c.namespace)); err != nil {
+		return err
+	}
+	retried := 0
+	for i := range seeds.Items {
+		seed := &seeds.Items[i]
+		plantings, err := c.plantings(cmd.Context(), seed)
+		if err != nil {
+			return err
+		}
+		if upToDate(seed) && len(toRetry(seed, plantings)) == 0 {
+			continue
+		}
+		retried++
+		if err := one(cmd, []string{seed.Name}); err != nil {
+			return err
+		}
+	}
+	if retried == 0 {
+		fmt.Fprintln(cmd.OutOrStdout(), "Nothing to retry: no Seed of the namespace has a tier that is rejected, reverted or held by foreign content.")
+	}
+	return nil
+}
+
+// withTiers returns Plantings with some of their tiers only; with all of them where none is named.
+func withTiers(plantings []v1alpha1.Planting, only []layout.Tier) []v1alpha1.Planting {
+	if len(only) == 0 {
+		return plantings
+	}
+	var out []v1alpha1.Planting
+	for i := range plantings {
+		p := plantings[i].DeepCopy()
+		p.Status.Tiers = slices.DeleteFunc(p.Status.Tiers, func(t v1alpha1.PlantingTier) bool {
+			return !slices.ContainsFunc(only, func(name layout.Tier) bool { return name.Cluster == p.Spec.Cluster && name.Ordinal == int(t.Ordinal) })
+		})
+		out = append(out, *p)
+	}
+	return out
 }
 
 // toRetry returns what a retry proposes again, as far as the status knows; nil where it knows that
@@ -156,15 +218,15 @@ it, and shows what became of it.`,
 		if removed == "" {
 			return "", nil
 		}
-		return fmt.Sprintf("begins to remove, of Seed %s: %s. Each tier is proposed first, and deleted when you merge that.", seed.Name, removed), nil
+		return fmt.Sprintf("begins to remove, of Seed %s: %s. Each tier is proposed first, and deleted when you merge that. What a Namespace, a CustomResourceDefinition, a PersistentVolumeClaim or a cluster holds or defines goes with it, whoever made it.", seed.Name, removed), nil
 	})
 }
 
 // newKubeAsk makes a command by which a person requests something for one Seed. preview says what
 // the controller will do; empty if there is nothing to do, and then nothing is written, because the
 // annotation would be acted on whenever there is something later. The value is the time: any other
-// than the last one asks anew. It says who asks as well, unless who is nil.
-func newKubeAsk(f *kubeFlags, r request, who *whoFlags, cmd *cobra.Command, preview func(*cobra.Command, *kubeCluster, *v1alpha1.Seed) (string, error)) *cobra.Command {
+// than the last one asks anew. It says who asks as well, unless who is nil, and has words.
+func newKubeAsk(f *kubeFlags, r request, who *whoFlags, cmd *cobra.Command, preview func(*cobra.Command, *kubeCluster, *v1alpha1.Seed) (string, error), words ...func() []string) *cobra.Command {
 	var wait waitFlags
 	cmd.Args = exactly(1, "the name of one Seed")
 	cmd.ValidArgsFunction = f.completeSeeds
@@ -184,7 +246,11 @@ func newKubeAsk(f *kubeFlags, r request, who *whoFlags, cmd *cobra.Command, prev
 		}
 		value := c.now().UTC().Format(time.RFC3339Nano)
 		if who != nil {
-			value = requestValue(cmd.Context(), []string{value}, *who)
+			asked := []string{value}
+			for _, more := range words {
+				asked = append(asked, more()...)
+			}
+			value = requestValue(cmd.Context(), asked, *who)
 		}
 		if err := c.annotate(cmd.Context(), seed, r.annotation, value); err != nil {
 			return err

@@ -556,7 +556,7 @@ func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []strin
 				errs = append(errs, err)
 				continue
 			}
-		} else if err := l.repo.Forge.Merge(ctx, l.proposal, person(ctx)); forge.IsQueued(err) {
+		} else if err := patiently(cmd.ErrOrStderr(), l.proposal.Branch, func() error { return l.repo.Forge.Merge(ctx, l.proposal, person(ctx)) }); forge.IsQueued(err) {
 			did = "Queued to merge"
 		} else if err != nil {
 			errs = append(errs, notMerged(l, err))
@@ -568,6 +568,26 @@ func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []strin
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// mergePatience is after how long a merge says what it waits for, and how often.
+const mergePatience = 5 * time.Second
+
+// patiently merges, and says what it waits for while the server takes its time: Gitea tests all open
+// pull requests again after each merge, and merges none meanwhile.
+func patiently(w io.Writer, branch string, merge func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- merge() }()
+	began, ticker := time.Now(), time.NewTicker(mergePatience)
+	defer ticker.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-ticker.C:
+			fmt.Fprintf(w, "Waiting for the server to merge %s, for %s now: after each merge it tests all open ones again.\n", branch, time.Since(began).Round(time.Second))
+		}
+	}
 }
 
 // choose returns the open proposals of this control plane that the filter matches, without removals

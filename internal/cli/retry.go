@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,36 +12,125 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
 func newRetry() *cobra.Command {
+	var session sessionFlags
 	var yes bool
 	var who whoFlags
-	cmd := newAsk(&cobra.Command{
+	var which retryFlags
+	cmd := &cobra.Command{
 		Use:   "retry SEED",
 		Short: "Propose again what was rejected, reverted, or held by foreign content",
 		Long: `Retry asks the run that owns the seed to propose again the tiers that a person rejected or
 reverted, and those whose paths on the base branch have content of others. Merging such a
 proposal replaces that content. It says which tiers these are; where there are none it does
 nothing. Where people put files there, it lists those that the proposals delete or replace, and
-changes nothing without --yes.
+changes nothing without --yes. --tier asks for some tiers only, and --all for all seeds.
 
-It pushes a branch, furrow/<base>/retry/<seed>, which the run acts on from its next pass on, and
-deletes when nothing is left to do for it. Where no run is under way, it waits for one. The proposals
-say who asked for them, and why: that is recorded on the branch furrow/<base>/rollout/<seed>.`,
-		Example: "  furrow retry edge-5g\n  furrow retry edge-5g --reason 'the gateway is back'",
-	}, func(ctx context.Context, a *asking) error {
-		if err := mayOverwrite(ctx, a, yes); err != nil {
+It pushes a branch, furrow/<base>/retry/<seed> or furrow/<base>/retry-tier/<seed>/<cluster>/<tier>,
+which the run acts on from its next pass on, and deletes when nothing is left to do for it. Where no
+run is under way, it waits for one. The proposals say who asked for them, and why: that is recorded on
+the branch furrow/<base>/rollout/<seed>.`,
+		Example: "  furrow retry edge-5g\n  furrow retry edge-5g --tier edge-1/01 --reason 'the gateway is back'\n  furrow retry --all",
+		Args:    which.args, ValidArgsFunction: session.completeSeeds,
+	}
+	cmd.RunE = session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
+		seed := ""
+		if len(args) > 0 {
+			seed = args[0]
+		}
+		tiers, err := which.of(seed)
+		if err != nil {
 			return err
 		}
-		return retry(ctx, a, &who)
+		return askOf(cmd, s, seed, func(ctx context.Context, a *asking) error {
+			if which.all {
+				return retryAll(ctx, a, &who, yes)
+			}
+			if err := mayOverwrite(ctx, a, yes, tiers...); err != nil {
+				return err
+			}
+			return retry(ctx, a, &who, tiers...)
+		})
 	})
+	session.add(cmd)
 	addOverwrite(cmd, &yes)
+	which.add(cmd)
 	who.add(cmd)
 	return cmd
+}
+
+// retryFlags say what a retry is for.
+type retryFlags struct {
+	tiers []string
+	all   bool
+}
+
+func (f *retryFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.tiers, "tier", nil, "retry this tier only, as in edge-1/01; may be given several times")
+	cmd.Flags().BoolVar(&f.all, "all", false, "retry all seeds that have something to retry")
+}
+
+// maxRetriedTiers bounds --tier: the annotation of a Seed has room for as many.
+const maxRetriedTiers = 5
+
+// args checks what is named against the flags.
+func (f *retryFlags) args(cmd *cobra.Command, args []string) error {
+	switch {
+	case f.all && (len(args) > 0 || len(f.tiers) > 0):
+		return usageError{errors.New("--all is for all seeds: name no seed and no --tier")}
+	case f.all:
+		return nil
+	case len(f.tiers) > maxRetriedTiers:
+		return usageError{fmt.Errorf("--tier is given %d times, and %d are the most: leave it out to retry the whole seed", len(f.tiers), maxRetriedTiers)}
+	}
+	return exactly(1, "the name of one seed, or --all")(cmd, args)
+}
+
+// of returns the tiers of a seed that are named.
+func (f *retryFlags) of(seed string) (tiers []layout.Tier, err error) {
+	for _, text := range f.tiers {
+		t, err := layout.ParseTier(seed, text)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--tier: %w", err)}
+		}
+		tiers = append(tiers, t)
+	}
+	return tiers, nil
+}
+
+// retryAll retries the seeds that have something to retry. Nothing is asked for before it is known
+// that nothing of people is lost, or that it may be.
+func retryAll(ctx context.Context, a *asking, who *whoFlags, yes bool) error {
+	if a.report == nil {
+		return controlplane.ErrNoStatus
+	}
+	var seeds []*asking
+	for i := range a.report.Seeds {
+		one := *a
+		one.status = &a.report.Seeds[i]
+		if one.seed = one.status.Name; len(retriable(one.status)) == 0 {
+			continue
+		}
+		if err := mayOverwrite(ctx, &one, yes); err != nil {
+			return err
+		}
+		seeds = append(seeds, &one)
+	}
+	if len(seeds) == 0 {
+		fmt.Fprintf(a.out, "Nothing to retry: no tier is rejected, reverted or held by foreign content, as of the last pass, reported %s ago.\n", age(time.Now(), a.report.LastPass))
+	}
+	for _, one := range seeds {
+		if err := retry(ctx, one, who); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func addOverwrite(cmd *cobra.Command, yes *bool) {
@@ -51,8 +141,8 @@ func addOverwrite(cmd *cobra.Command, yes *bool) {
 var errFilesOfPeople error = manifest.Problem{Reason: v1alpha1.ReasonNotConfirmed, Message: "nothing was changed. Move the files somewhere else; or, if they may go, add --yes: merging the proposals then deletes or replaces them"}
 
 // mayOverwrite lists the files of people that the proposals delete or replace.
-func mayOverwrite(ctx context.Context, a *asking, yes bool) error {
-	o, err := a.Overwritten(ctx, a.seed)
+func mayOverwrite(ctx context.Context, a *asking, yes bool, tiers ...layout.Tier) error {
+	o, err := a.Overwritten(ctx, a.seed, tiers...)
 	if err != nil || o.None() {
 		return err
 	}
@@ -131,7 +221,18 @@ func askOf(cmd *cobra.Command, s *controlplane.Session, seed string, ask func(co
 // rejected since: a person who rejects and retries at once does not wait for a pass between. It
 // asks for nothing where nothing can be retried, so no branch is left to be acted on much
 // later.
-func retry(ctx context.Context, a *asking, who *whoFlags) error {
+func retry(ctx context.Context, a *asking, who *whoFlags, only ...layout.Tier) error {
+	if len(only) > 0 {
+		if err := a.RetryTiers(ctx, a.seed, only, who.who(ctx), who.why); err != nil {
+			return err
+		}
+		names := make([]string, len(only))
+		for i, t := range only {
+			names[i] = t.Name()
+		}
+		fmt.Fprintf(a.out, "Requested: the next pass proposes again, of seed %s: %s, as far as it was rejected, reverted or held by foreign content. See 'furrow status %[1]s'.\n", a.seed, strings.Join(names, ", "))
+		return nil
+	}
 	var tiers []string
 	if a.status != nil {
 		tiers = retriable(a.status)
@@ -193,6 +294,12 @@ func confirm(ctx context.Context, a *asking) error {
 		return nil
 	}
 	fmt.Fprintf(a.out, "Requested: the next pass begins to remove, of seed %s: %s. Each tier is proposed first, and deleted when you merge that. See 'furrow status %[1]s'.\n", a.seed, strings.Join(removed, ", "))
+	if beyond := a.Beyond(a.seed); len(beyond) > 0 {
+		fmt.Fprintln(a.out, "With them goes what is not of the seed:")
+		for _, line := range beyond {
+			fmt.Fprintf(a.out, "  %s\n", manifest.Printable(line))
+		}
+	}
 	return nil
 }
 

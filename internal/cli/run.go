@@ -36,6 +36,9 @@ stop it, delete its cache, start it elsewhere, and it continues. Its status is o
 furrow/<base>/status/<id>/<environment> of the first GitOps repository by name; 'furrow status'
 shows it. A pass that takes long shows how far it is: on a terminal in one line, in a log once a minute.
 
+A clone of the control plane may be behind. A run that reads a commit which does not follow the one
+that was planned last does nothing, names both, and goes on only with --take-over.
+
 With --kubeconfigs the clusters are asked how far they are: the directory holds one file for each
 cluster whose Flux Furrow is to ask, named like the cluster, as in mgmt.yaml. Clusters that a seed
 creates need no file: the Secret that their creator leaves on its cluster is read. A change on a
@@ -73,6 +76,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 			if !once {
 				options.Interval, options.Slices = interval, true
 			}
+			options.Process = controlplane.Process("furrow run")
 			if simulate {
 				options.Simulation = &controlplane.Simulation{AnyLocal: yes}
 			}
@@ -86,6 +90,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 	addInterval(flags, &interval, 4*time.Second, "pause between passes in which nothing changed")
 	addEnvironmentText(flags, &kubeconfigs, "kubeconfigs", "FURROW_KUBECONFIGS", "directory with a kubeconfig for each cluster whose reconciler is asked, named like the cluster; or set FURROW_KUBECONFIGS", existingDirectory)
 	directories(cmd, "kubeconfigs")
+	flags.BoolVar(&session.options.TakeOver, "take-over", false, "in the first pass, replace plans that a newer or unrelated commit of the control plane made")
 	flags.BoolVar(&once, "once", false, "make one pass and end; exits with 3 when a seed is stalled or a repository has a problem")
 	flags.Var(textFlag(&record, "", possibleDirectory), "record", "directory for records of the passes that decide something new, the newest 200, for 'furrow replay'")
 	directories(cmd, "record")

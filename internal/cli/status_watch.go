@@ -172,6 +172,7 @@ func (v *statusWatch) show(failed error) error {
 func same(a, b *state.State) bool {
 	x, y := *a, *b
 	x.LastPass, y.LastPass = time.Time{}, time.Time{}
+	x.Writer, y.Writer = "", ""
 	return reflect.DeepEqual(x, y)
 }
 

@@ -90,6 +90,9 @@ func (t *transitions) add(result standalone.Result) {
 			t.once(fmt.Sprint("warning ", i), p.Error())
 		}
 	}
+	if r := result.Report.Rival; r != nil {
+		t.once("rival", fmt.Sprintf("warning: %s works on this control plane, too, at %s. One of the two is enough", r.Name, r.Revision))
+	}
 	t.seeSkipped(result.Report)
 	for _, s := range result.Report.Seeds {
 		t.seed = max(t.seed, utf8.RuneCountInString(s.Name))

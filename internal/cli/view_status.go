@@ -38,6 +38,12 @@ func (v *statusView) head(w io.Writer) {
 	if !v.LastPass.IsZero() {
 		paragraph(w, "  ", fmt.Sprintf("Last pass reported %s ago, at %s, by %s", age(v.now, v.LastPass), v.LastPass.Format(time.RFC3339), v.Owner))
 	}
+	if v.Writer != "" {
+		paragraph(w, "  ", fmt.Sprintf("Written by %s, from %s", v.Writer, v.Revision))
+	}
+	for _, r := range v.Refused {
+		paragraph(w, "  ", fmt.Sprintf("! %s ago %s did nothing (%s): %s", age(v.now, r.At), r.Process, r.Reason, r.Message))
+	}
 	if text := v.outdated(); text != "" {
 		paragraph(w, "  ", text)
 	}

@@ -16,12 +16,22 @@ const (
 	maxBackoff   = 2 * time.Minute
 )
 
+// After restAfter passes in which nothing changed, the pause is restFactor times the interval, but
+// not longer than maxRest because of that: at rest, servers are asked less.
+const (
+	restAfter  = 15
+	restFactor = 5
+	maxRest    = 20 * time.Second
+)
+
 // Pace chooses when the next pass starts: at once after a pass that changed something,
 // after a growing pause while something cannot be observed, when a window, a soak or the limits of
 // a forge let something go on, and after the interval otherwise. The zero value is ready to use.
 type Pace struct {
 	failing bool
 	pauses  wait.Backoff
+	// quiet counts the passes since something changed.
+	quiet int
 }
 
 // Next returns the pause after a pass, and whether a change on the clusters may end it early. It
@@ -36,6 +46,9 @@ func (p *Pace) Next(report *engine.Report, err error, interval time.Duration) (p
 		return max(jitter(p.pauses.Step()), asked), false
 	}
 	p.failing = false
+	if p.quiet++; report.Changed || report.Raced {
+		p.quiet = 0
+	}
 	switch {
 	case report.RetryAfter > 0:
 		return max(jitter(interval), min(report.RetryAfter, maxBackoff)), false
@@ -43,6 +56,9 @@ func (p *Pace) Next(report *engine.Report, err error, interval time.Duration) (p
 		return 0, true
 	case report.Raced:
 		return jitter(min(interval, firstBackoff)), true
+	}
+	if p.quiet > restAfter {
+		interval = max(interval, min(restFactor*interval, maxRest))
 	}
 	pause = jitter(interval)
 	if wait := report.Until.Sub(report.Now); !report.Until.IsZero() && wait < pause {

@@ -80,6 +80,10 @@ type Options struct {
 	// DeletionGuard is the share of plantings, in percent, that may be removed at once.
 	DeletionGuard int
 	Strict        bool
+	// Process names the process in the states that it publishes; empty for a command.
+	Process string
+	// TakeOver replaces plans that newer or unrelated commits made.
+	TakeOver bool
 	// Channel reads health; nil if there is none. It outlives the session.
 	Channel probe.Channel
 	// Settings returns, in each pass, what custom resources say about the control plane; nil if
@@ -138,6 +142,7 @@ type Session struct {
 	// verified is the commit that is in force; nil before the first read. kept is what the cache remembers.
 	verified *verified
 	kept     git.Hash
+	ancestry ancestry
 	// origin, owner and revision are set when the control plane is read.
 	origin, owner, revision string
 }
@@ -179,6 +184,7 @@ func Open(ctx context.Context, options Options) (*Session, error) {
 	config := engine.Config{
 		Owner: s.givenOwner(), ControlPlane: s.read, Open: s.openRepo, Channel: options.Channel,
 		DeletionGuard: options.DeletionGuard, Strict: options.Strict, Person: author, Asker: options.Asker, Interval: options.Interval, Now: options.Now, Progress: options.Progress, Record: options.Record, ForgeCalls: forgeCalls,
+		Process: options.Process, TakeOver: options.TakeOver,
 	}
 	if options.Slices {
 		config.Slice = slice
@@ -231,6 +237,17 @@ func (s *Session) Uses(urls []string) bool {
 		}
 		return false
 	})
+}
+
+// Wake is Uses for URLs of an event: what their forges remember of pull requests is read anew.
+func (s *Session) Wake(urls []string) bool {
+	uses := s.Uses(urls)
+	for _, r := range s.repos {
+		if f, ok := r.Forge.(interface{ Wake() }); ok && uses {
+			f.Wake()
+		}
+	}
+	return uses
 }
 
 // Repositories returns the URLs of the control plane and of the GitOps repositories that are open.
@@ -306,6 +323,10 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 	tree.Limits, tree.Plugins, tree.Rendered = s.options.Limits, s.options.Plugins, &s.rendered
 	tree.FS, tree.Revision = files, s.options.Branch+"@sha1:"+commit.String()
 	tree.LastCommit = s.lastCommit
+	tree.Relation = s.relation(commit)
+	if tree.Clone, err = s.isClone(ctx); err != nil {
+		return tree, err
+	}
 	if s.options.Tree != nil {
 		tree.FS, tree.Revision = s.options.Tree, "the files on disk"
 	}

@@ -123,5 +123,8 @@ func readStatus(ctx context.Context, r *Repo, commit git.Hash) (*state.State, er
 		return nil, err
 	}
 	report.LastPass = info.Committer.When.UTC()
+	if w := engine.WriterOf(info); w != nil {
+		report.Writer = w.Name
+	}
 	return report, nil
 }

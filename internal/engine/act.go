@@ -102,7 +102,7 @@ func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {
 			case s.stopped(ctx):
 			case a.Verb == pass.Propose && !opens[a.Branch]:
 				s.leave(&a)
-			case a.Verb == pass.Drop && s.left[a.Seed] && a.Branch == layout.RetryBranch(s.repo.facts.Base, a.Seed):
+			case a.Verb == pass.Drop && s.left[a.Seed] && isRetry(s.repo.facts.Base, &a):
 				// what is left out may need it
 			default:
 				s.prepare(ctx, &a)
@@ -113,6 +113,12 @@ func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {
 	}
 	o.engine.resume = cmp.Or(pass.NextTurn(seedsOf(actions), out.served, out.left), o.engine.resume)
 	return out
+}
+
+// isRetry reports whether an action is about the marker of a retry.
+func isRetry(base string, a *pass.Action) bool {
+	_, ofTier := layout.RetriedTier(base, a.Branch)
+	return ofTier || a.Branch == layout.RetryBranch(base, a.Seed)
 }
 
 // seedsOf returns the seeds of actions, each once, in their order.

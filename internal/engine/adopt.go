@@ -153,6 +153,9 @@ func (o *observation) adopt(ctx context.Context, f ForeignPlan) error {
 	r := o.repos[f.Repo]
 	taken := *f.plan
 	taken.Owner, taken.Origin = o.engine.self.Owner, o.engine.self.Origin
+	if o.lacks(taken.Revision) {
+		taken.Revision = "" // a commit of another repository, which nothing here can follow
+	}
 	files, err := taken.Encode()
 	if err != nil {
 		return err

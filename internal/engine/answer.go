@@ -102,6 +102,9 @@ func (o *observation) answer(ctx context.Context, q pass.Question) error {
 		o.answerZones(q)
 		return nil
 	}
+	if q.Kind == pass.AskRelation {
+		return o.answerRelation(q)
+	}
 	if q.Kind == pass.AskCommit {
 		o.answerCommit(ctx, q)
 		return ctx.Err()
@@ -368,6 +371,15 @@ func (o *observation) answerClosed(ctx context.Context, r *repoState, q pass.Que
 		return nil
 	}
 	answer.Outcome = outcomes[closed.Outcome]
+	if closed.Outcome == forge.OutcomeMerged && len(closed.Landings) == 0 {
+		replaced, err := r.replacedSince(q.Tier.Seed, closed.Plan, q.Paths)
+		if err != nil {
+			return err
+		}
+		if replaced {
+			answer.Outcome = release.ClosedNone
+		}
+	}
 	for _, l := range closed.Landings {
 		landing := pass.Landing{URL: l.URL}
 		have, err := r.at(l.Merge, q.Paths)
@@ -388,6 +400,42 @@ func (o *observation) answerClosed(ctx context.Context, r *repoState, q pass.Que
 		answer.Landings = append(answer.Landings, landing)
 	}
 	return nil
+}
+
+// replacedSince reports whether base has at some paths what a later plan of the seed than a given one
+// wanted there: then that plan was merged since, if by a commit that does not say so, and nobody
+// reverted anything. A plan that the branch does not reach is older than all that it does.
+func (r *repoState) replacedSince(seed string, from git.Hash, paths []string) (bool, error) {
+	tip := r.refs[layout.PlanBranch(r.facts.Base, seed)]
+	if tip.IsZero() || from.IsZero() {
+		return false, nil
+	}
+	have, err := r.at(r.head, paths)
+	if err != nil {
+		return false, err
+	}
+	if _, err := r.Mirror.Commit(from); git.IsUnknown(err) {
+		from = git.Hash{}
+	} else if err != nil {
+		return false, err
+	}
+	n := 0
+	for commit, err := range r.Mirror.Log(tip, from) {
+		if err != nil {
+			return false, err
+		}
+		wanted, err := r.at(commit.Hash, paths)
+		if err != nil {
+			return false, err
+		}
+		if !slices.ContainsFunc(paths, func(at string) bool { return wanted[at] != have[at] }) {
+			return true, nil
+		}
+		if n++; n == pass.HistoryLimit {
+			break
+		}
+	}
+	return false, nil
 }
 
 // isOnBase reports whether base has a commit in its history.

@@ -96,6 +96,10 @@ type Tree struct {
 	// LastCommit returns, for people, the newest commit up to one that changed any of some causes,
 	// without an ID where none is found; nil where there is no history.
 	LastCommit func(ctx context.Context, upTo git.Hash, causes review.Causes) review.Commit
+	// Relation returns how another commit relates to that of Revision; nil where there is no history.
+	Relation func(git.Hash) (pass.Relation, error)
+	// Clone reports whether a clone of the control plane is read, which may be behind it.
+	Clone bool
 	// Settings are what custom resources say about the tree; nil where there are none,
 	// so all its seeds are wanted. They count also while the tree cannot be read.
 	Settings *Settings
@@ -170,6 +174,10 @@ type Config struct {
 	DeletionGuard int
 	// Strict makes an error of a namespace or kind that no seed or cluster provides.
 	Strict bool
+	// Process names this process in the states that it publishes, for people and for other processes.
+	Process string
+	// TakeOver replaces plans of newer or unrelated commits of the control plane in the first pass.
+	TakeOver bool
 	// Person is the author of commits; When is set from Now.
 	Person git.Person
 	// Asker is the author of requests; Person where it has no name.
@@ -215,6 +223,10 @@ type Engine struct {
 	anchored bool
 	// last is the state as it was published last; nil before.
 	last *state.State
+	// previewing reports whether the present pass only shows what another one would do.
+	previewing bool
+	// tookOver reports whether a pass has acted: what TakeOver allows is done.
+	tookOver bool
 	// unread says since when a GitOps repository, or the control plane, cannot be read.
 	unread map[string]time.Time
 }
@@ -282,6 +294,9 @@ func (e *Engine) Pass(ctx context.Context) (*Report, error) { return e.PassAfter
 func (e *Engine) PassAfter(ctx context.Context, requests func(context.Context, *Requests)) (*Report, error) {
 	o, d, err := e.observeAndDecide(ctx, requests)
 	if err != nil {
+		if isOutrun(err) {
+			o.noteRefusal(ctx, err)
+		}
 		return nil, err
 	}
 	if pass.Works(d.Actions) {
@@ -290,6 +305,7 @@ func (e *Engine) PassAfter(ctx context.Context, requests func(context.Context, *
 		o.publish(ctx, o.report(d, &outcome{}))
 	}
 	done := o.act(ctx, d)
+	e.tookOver = true
 	report := o.report(d, done)
 	if done.unfinished && !done.hasFailures() {
 		return report, ctx.Err() // the next pass follows at once, and publishes before its work
@@ -301,7 +317,7 @@ func (e *Engine) PassAfter(ctx context.Context, requests func(context.Context, *
 
 // DryRun is a pass that changes nothing: what Pass would report before it acts.
 func (e *Engine) DryRun(ctx context.Context) (*Report, error) {
-	o, d, err := e.observeAndDecide(ctx, nil)
+	o, d, err := e.preview(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -333,8 +349,11 @@ func (e *Engine) observeAndDecide(ctx context.Context, requests func(context.Con
 		}
 		e.progress(stagePlanning, 0, 0)
 		d, err := o.decide(ctx)
+		if isOutrun(err) && n == 1 {
+			continue // perhaps by a commit that was pushed after the control plane was read
+		}
 		if err != nil {
-			return nil, nil, err
+			return o, nil, err
 		}
 		if !o.raced || n == maxObservations {
 			e.record(o, d)

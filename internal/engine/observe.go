@@ -76,9 +76,12 @@ func (e *Engine) observe(ctx context.Context) (*observation, error) {
 	o := &observation{engine: e, tree: tree, readErr: readErr, repos: map[string]*repoState{}}
 	o.facts = &pass.Facts{
 		Now: e.began, Self: e.self, DeletionGuard: e.config.DeletionGuard, Strict: e.config.Strict,
-		ControlPlane: pass.ControlPlane{Revision: e.tree.Revision, Version: e.version(), Scope: tree.scope(), Catalog: e.loaded},
-		Repos:        map[string]*pass.Repo{},
-		Health:       pass.Health{None: e.config.Channel == nil},
+		ControlPlane: pass.ControlPlane{
+			Revision: e.tree.Revision, Version: e.version(), Scope: tree.scope(), Catalog: e.loaded,
+			Compared: e.tree.Relation != nil && !e.previewing, Clone: e.tree.Clone, TakeOver: e.config.TakeOver && !e.tookOver,
+		},
+		Repos:  map[string]*pass.Repo{},
+		Health: pass.Health{None: e.config.Channel == nil},
 	}
 	if readErr != nil {
 		o.facts.ControlPlane.Unread = readErr.Error()
@@ -94,6 +97,7 @@ func (e *Engine) observe(ctx context.Context) (*observation, error) {
 			return e.observe(ctx)
 		}
 	}
+	o.observeWriter()
 	return o, ctx.Err()
 }
 

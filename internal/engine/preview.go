@@ -37,7 +37,7 @@ type Preview struct {
 // changing anything. problems are those of the control plane and of repositories as a whole. Where
 // a seed cannot be planned, Next is the plan in force, and Message says why.
 func (e *Engine) Previews(ctx context.Context, only string) (previews []*Preview, problems manifest.Problems, err error) {
-	o, d, err := e.observeAndDecide(ctx, nil)
+	o, d, err := e.preview(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -164,7 +164,7 @@ func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Rep
 	// not let the branch be moved back gets it on top of the last one.
 	by, commit := o.engine.person(), git.Hash{}
 	for _, parents := range [][]git.Hash{nil, {old}} {
-		commit, err = r.Mirror.CommitTree(tree.Hash, parents, git.CommitMeta{Author: by, Message: "Report the state of all seeds\n"})
+		commit, err = r.Mirror.CommitTree(tree.Hash, parents, git.CommitMeta{Author: by, Message: o.engine.statusMessage()})
 		if err != nil {
 			return err
 		}
@@ -211,6 +211,7 @@ func (o *observation) withOthers(ctx context.Context, r *repoState, report *stat
 		return nil, false, manifest.About(manifest.Problem{Path: branch}, state.Current.Reads(had.Version))
 	}
 	report.KeepSince(had)
+	report.Refused = freshRefusals(had.Refused, o.engine.config.Now(), o.engine.config.Process)
 	ours, out := []state.Seed{}, *report
 	if o.tree.Settings == nil {
 		return &out, false, nil

@@ -33,6 +33,8 @@ type Report struct {
 	Until time.Time
 	// Now is when the pass observed.
 	Now time.Time
+	// Rival is another process that reports for this control plane, too; nil where none does.
+	Rival *pass.Writer
 	// RetryAfter is how long the control plane's server asked to wait.
 	RetryAfter time.Duration
 	// Plans are the plans in force, by seed, and Previous those that were on their branches when the pass began.
@@ -71,7 +73,7 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 	out := &Report{
 		State:   state.New(o.engine.self.Owner, o.engine.self.Origin, o.engine.tree.Revision),
 		Changed: o.changed || done.unfinished, Raced: o.raced, Rounds: o.rounds, Plans: map[string]*plan.Plan{}, Previous: map[string]*plan.Plan{},
-		Now: o.facts.Now, ReadErr: o.readErr, Repos: map[string]RepoReport{}, Catalog: o.engine.loaded,
+		Now: o.facts.Now, Rival: o.rival(), ReadErr: o.readErr, Repos: map[string]RepoReport{}, Catalog: o.engine.loaded,
 	}
 	if o.engine.config.Interval > 0 {
 		out.Interval = o.engine.heartbeat().String()
@@ -227,6 +229,9 @@ func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) state.Seed {
 		out.Removal, out.Revision = s.Plan.Removal, s.Plan.Revision
 		for i := range s.Plan.Tiers {
 			out.Tiers = append(out.Tiers, reportTier(f, s, &s.Plan.Tiers[i], s.Result.Tiers[i], done))
+		}
+		if s.Plan.MovedFrom != "" {
+			out.Warnings = append(out.Warnings, pass.MovedWarning(s.Plan))
 		}
 		for _, w := range s.Plan.Warnings {
 			out.Warnings = append(out.Warnings, w.Problem())

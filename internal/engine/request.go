@@ -14,6 +14,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -49,6 +50,13 @@ func (q *Requests) Retry(ctx context.Context, seed, by, why string) error {
 	return err
 }
 
+// RetryTiers is Retry for some tiers of a seed only, and with tiers that were rejected together with
+// one of them.
+func (q *Requests) RetryTiers(ctx context.Context, seed string, tiers []layout.Tier, by, why string) error {
+	_, err := q.retry(ctx, seed, true, by, why, tiers...)
+	return err
+}
+
 // RetryRejected is Retry where the seed has rejected proposals, whose tiers it returns,
 // and else does nothing.
 func (q *Requests) RetryRejected(ctx context.Context, seed, by, why string) ([]layout.Tier, error) {
@@ -57,18 +65,26 @@ func (q *Requests) RetryRejected(ctx context.Context, seed, by, why string) ([]l
 
 // retry reopens the proposals of a seed that a person rejected, and then marks the seed for the
 // next pass in every repository of its plan; without always only if there were any.
-func (q *Requests) retry(ctx context.Context, seed string, always bool, by, why string) ([]layout.Tier, error) {
+func (q *Requests) retry(ctx context.Context, seed string, always bool, by, why string, only ...layout.Tier) ([]layout.Tier, error) {
 	o := q.observation
 	p, err := o.planOf(seed)
 	if err != nil {
 		return nil, err
+	}
+	for _, t := range only {
+		if _, found := p.Plan.Find(t.Cluster, t.Ordinal); !found {
+			return nil, manifest.Problem{Reason: v1alpha1.ReasonInvalidArgument, Seed: seed, Cluster: t.Cluster, Message: fmt.Sprintf("the plan of seed %q has no %s", seed, t.Name()), Next: fmt.Sprintf("See 'furrow status %s' for its tiers", seed)}
+		}
+	}
+	meant := func(proposal forge.Proposal) bool {
+		return len(only) == 0 || slices.ContainsFunc(only, proposal.Has)
 	}
 	var rejected []layout.Tier
 	for _, name := range p.Plan.Repos() {
 		r := o.repos[name]
 		for _, branch := range slices.Sorted(maps.Keys(r.proposals)) {
 			proposal := r.proposals[branch]
-			if proposal.Seed != seed || !proposal.Rejected {
+			if proposal.Seed != seed || !proposal.Rejected || !meant(proposal) {
 				continue
 			}
 			q.reopened = true
@@ -95,11 +111,27 @@ func (q *Requests) retry(ctx context.Context, seed string, always bool, by, why 
 		if err := o.record(ctx, o.repos[name]); err != nil {
 			return nil, err
 		}
-		if err := o.repos[name].mark(ctx, layout.RetryBranch(o.repos[name].facts.Base, seed), p.Commits[name], q.person(by)); err != nil {
+		if err := o.repos[name].markRetry(ctx, p, only, q.person(by)); err != nil {
 			return nil, err
 		}
 	}
 	return rejected, nil
+}
+
+// markRetry marks the tiers of a plan that are to be proposed again, or all of them.
+func (r *repoState) markRetry(ctx context.Context, p *pass.Previous, only []layout.Tier, who git.Person) error {
+	if len(only) == 0 {
+		return r.mark(ctx, layout.RetryBranch(r.facts.Base, p.Plan.Seed), p.Commits[r.name], who)
+	}
+	for _, name := range only {
+		if t, _ := p.Plan.Find(name.Cluster, name.Ordinal); t.Repo != r.name {
+			continue
+		}
+		if err := r.mark(ctx, layout.RetryTierBranch(r.facts.Base, name), p.Commits[r.name], who); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // maxRecording is how often records are pushed that a run writes at the same time.
@@ -164,6 +196,14 @@ func (q *Requests) Confirm(ctx context.Context, seed string) ([]string, error) {
 	return held, home.mark(ctx, branch, p.Commits[home.name], q.person(""))
 }
 
+// Beyond says what goes with what Confirm has confirmed, although it is not of the seed.
+func (q *Requests) Beyond(seed string) []string {
+	if q.decision == nil {
+		return nil
+	}
+	return q.decision.Beyond(seed)
+}
+
 // nothingToConfirm is the error for a seed without a blocked removal.
 type nothingToConfirm struct {
 	seed string
@@ -190,14 +230,14 @@ func IsNothingToConfirm(err error) (nothing, done bool) {
 }
 
 // Overwritten returns the files that the proposals of a seed overwrite once a person asks to retry
-// it.
-func (q *Requests) Overwritten(ctx context.Context, seed string) (out pass.Overwrites, err error) {
+// it, or only some of its tiers.
+func (q *Requests) Overwritten(ctx context.Context, seed string, only ...layout.Tier) (out pass.Overwrites, err error) {
 	o := q.observation
 	if _, err := o.planOf(seed); err != nil {
 		return out, err
 	}
 	err = o.ask(ctx, func() (questions []pass.Question, err error) {
-		out, questions, err = o.engine.memo.Overwritten(o.facts, seed)
+		out, questions, err = o.engine.memo.Overwritten(o.facts, seed, only...)
 		return questions, err
 	})
 	return out, err

@@ -613,6 +613,23 @@ func TestABaseThatWasForcePushedComesToRest(t *testing.T) {
 	}
 }
 
+func TestARollbackAfterASquashIsNoRevert(t *testing.T) {
+	e, furrow := plantedWeb(t, oneSite(), "site-a")
+	e.plant(seeds{"web": web("app", 2, "site-a")})
+	for range 12 {
+		e.pass(furrow)
+		for _, p := range e.proposals("a") {
+			e.squash("a", p)
+		}
+		e.tick()
+	}
+	e.mustSay("web", "Released")
+
+	e.plant(seeds{"web": web("app", 1, "site-a")})
+	e.converge(furrow)
+	e.mustSay("web", "Released")
+}
+
 // TestASquashedRemovalCountsAsARevert is a limit of plain Git: a removal that
 // was squashed without Furrow's trailers cannot be distinguished from a revert.
 func TestASquashedRemovalCountsAsARevert(t *testing.T) {

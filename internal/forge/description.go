@@ -6,6 +6,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
 // Trailers of the descriptions of pull requests.
@@ -30,7 +31,35 @@ type Description struct {
 
 // Describe returns the text of a proposal's pull request: its body, and what it carries.
 func Describe(r Request) string {
-	return AddTrailers(r.Body, r.Trailers())
+	return AddTrailers(WithGate(r.Body, r.Shut), r.Trailers())
+}
+
+// Lines around what a text says of its gate. They are comments, which forges do not show.
+const (
+	gateBegin = "<!-- furrow: gate -->"
+	gateEnd   = "<!-- furrow: end of gate -->"
+)
+
+// WithGate begins a text with why the proposal must not be merged now, and takes that out where it
+// may be: the rest of a text is of the time when it was written. Text that says so already stays as
+// it is.
+func WithGate(text, shut string) string {
+	block := ""
+	if shut = oneLine(shut); shut != "" {
+		block = gateBegin + "\n> [!WARNING]\n> **Do not merge this now**: " + template.Code(shut) + "\n" + gateEnd + "\n\n"
+	}
+	had := strings.ReplaceAll(text, "\r\n", "\n")
+	before, rest, begins := strings.Cut(had, gateBegin)
+	_, after, ends := strings.Cut(rest, gateEnd)
+	if begins && ends {
+		if block != "" && strings.HasPrefix(rest, strings.TrimSuffix(strings.TrimPrefix(block, gateBegin), "\n\n")) {
+			return text
+		}
+		had = before + strings.TrimLeft(after, "\n")
+	} else if block == "" {
+		return text
+	}
+	return block + had
 }
 
 // ReadDescription reads the text of a pull request. People write below it and into

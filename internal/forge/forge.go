@@ -118,6 +118,9 @@ type Closed struct {
 	// digest was rejected or reverted. There are none where that is not known, as on
 	// plain Git.
 	Landings []Landing
+	// Plan is the plan that it was released from, where a commit on base is all that says that it was
+	// merged: others may have replaced it since by commits that say nothing.
+	Plan git.Hash
 	// URL is its web page; empty on plain Git.
 	URL string
 }

@@ -33,8 +33,14 @@ type History struct {
 // reached is what of Furrow's is on base.
 type reached struct {
 	commits map[git.Hash]struct{}
-	// newest has, for each tier, the digest that was merged last.
-	newest map[key]key
+	// newest has, for each tier, what was merged last.
+	newest map[key]landed
+}
+
+// landed is what a commit brought of a tier: its digest, and the plan that it was released from.
+type landed struct {
+	digest key
+	plan   git.Hash
 }
 
 // key represents a tier, or its digest: half of a SHA-256, which nobody can make collide by
@@ -47,7 +53,7 @@ func keyOf(s string) key {
 }
 
 func newReached() reached {
-	return reached{commits: map[git.Hash]struct{}{}, newest: map[key]key{}}
+	return reached{commits: map[git.Hash]struct{}{}, newest: map[key]landed{}}
 }
 
 // NewHistory makes a History of the base branch of a repository.
@@ -55,15 +61,18 @@ func NewHistory(m Repository) *History { return &History{mirror: m, reached: new
 
 // Merged reports whether, of the commits that proposed something for the tier and can be
 // reached from base, the newest proposed this digest: what was merged before that
-// was replaced since, not reverted.
-func (h *History) Merged(ctx context.Context, base git.Hash, tier layout.Tier, digest string) (bool, error) {
+// was replaced since, not reverted. from is the plan that this commit was released from.
+func (h *History) Merged(ctx context.Context, base git.Hash, tier layout.Tier, digest string) (merged bool, from git.Hash, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.readTo(ctx, base); err != nil {
-		return false, err
+		return false, from, err
 	}
 	newest, ok := h.newest[keyOf(tier.String())]
-	return ok && newest == keyOf(digest), nil
+	if !ok || newest.digest != keyOf(digest) {
+		return false, from, nil
+	}
+	return true, newest.plan, nil
 }
 
 // has reports whether Furrow's commit can be reached from base.
@@ -170,10 +179,11 @@ func (r *reached) add(c git.CommitInfo) {
 		return
 	}
 	r.commits[c.Hash] = struct{}{}
+	from, _ := git.ParseHash(Trailers(c.Message)[TrailerPlan])
 	for _, m := range content.Tiers {
 		tier := keyOf(m.Tier.String())
 		if _, newer := r.newest[tier]; !newer {
-			r.newest[tier] = keyOf(m.Digest)
+			r.newest[tier] = landed{keyOf(m.Digest), from}
 		}
 	}
 }

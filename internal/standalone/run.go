@@ -36,7 +36,7 @@ func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, h
 		changed = w.Changed()
 	}
 	for ctx.Err() == nil {
-		drain(hints)
+		drain(hints, s.Wake)
 		began := time.Now()
 		report, err := s.Engine().Pass(ctx)
 		took := time.Since(began)
@@ -49,18 +49,19 @@ func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, h
 		}
 		s.Collect(ctx)
 		if news {
-			pause(ctx, next, max(breath, took), changed, hints, s.Uses)
+			pause(ctx, next, max(breath, took), changed, hints, s.Wake)
 		} else {
 			pause(ctx, next, next, nil, nil, nil)
 		}
 	}
 }
 
-// drain drops the hints that are waiting.
-func drain(hints <-chan []string) {
+// drain takes the hints that are waiting.
+func drain(hints <-chan []string, uses func(urls []string) bool) {
 	for {
 		select {
-		case <-hints:
+		case urls := <-hints:
+			uses(urls)
 		default:
 			return
 		}

@@ -54,6 +54,10 @@ type State struct {
 	// LastPass is when the pass was made that reported last. Readers take it from the
 	// commit that has the state.
 	LastPass time.Time `json:"lastPass,omitzero"`
+	// Writer is the process that reported last, if it says so. Readers take it from the commit, too.
+	Writer string `json:"writer,omitempty"`
+	// Refused are the processes that did nothing lately, because another commit was planned last.
+	Refused []Refused `json:"refused,omitempty"`
 	// Problems are those of the control plane and of repositories as a whole.
 	Problems manifest.Problems `json:"problems,omitempty"`
 	// Stale is what cannot be read now, which is shown as it was read last.
@@ -101,6 +105,18 @@ func Decode(data []byte) (*State, error) {
 // errUnreadable says what to do about a file that holds no state.
 func errUnreadable(err error) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Path: File, Message: fmt.Sprintf("%s cannot be read: %v", File, err), Next: "Delete the branch: the next pass writes it again"}
+}
+
+// Refused is a process that replaces no plans: what was planned last was made from a newer or
+// unrelated commit of the control plane.
+type Refused struct {
+	// Process is its name, for people, and Revision what it reads.
+	Process  string          `json:"process"`
+	Revision string          `json:"revision"`
+	Reason   v1alpha1.Reason `json:"reason"`
+	Message  string          `json:"message"`
+	// At is when it said so.
+	At time.Time `json:"at"`
 }
 
 // Stale is what cannot be read, and since when.

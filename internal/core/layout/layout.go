@@ -176,6 +176,31 @@ const recordSuffix = ".yaml"
 // reverted or foreign content as there may be. It is at the plan's commit.
 func RetryBranch(base, seed string) string { return branchPrefix + base + "/retry/" + seed }
 
+// RetryTierBranch marks the same of one tier. Its name begins differently, because Git has no branch
+// below another one.
+func RetryTierBranch(base string, t Tier) string {
+	return branchPrefix + base + "/retry-tier/" + t.Seed + "/" + t.Cluster + "/" + t.Number()
+}
+
+// RetriedTier is the inverse of RetryTierBranch.
+func RetriedTier(base, branch string) (t Tier, ok bool) {
+	rest, ok := strings.CutPrefix(branch, branchPrefix+base+"/retry-tier/")
+	if !ok {
+		return Tier{}, false
+	}
+	return TierOfBranch(base, branchPrefix+base+"/tier/"+rest)
+}
+
+// ParseTier reads a tier of a seed as people write it, as in "edge-1/01".
+func ParseTier(seed, text string) (Tier, error) {
+	cluster, number, ok := strings.Cut(text, "/")
+	ordinal, err := strconv.Atoi(number)
+	if !ok || err != nil || ordinal < 0 || cluster == "" {
+		return Tier{}, fmt.Errorf("%q is not a tier: write <cluster>/<number>, as in edge-1/01", text)
+	}
+	return Tier{Seed: seed, Cluster: cluster, Ordinal: ordinal}, nil
+}
+
 // ConfirmBranch marks that a person wants a seed removed which the deletion
 // guard holds. It is at the commit of the seed's plan.
 func ConfirmBranch(base, seed string) string { return branchPrefix + base + "/confirm/" + seed }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -95,7 +96,18 @@ func (d *decider) act() {
 	}
 	out = append(out, d.shutRest()...)
 	out = append(out, d.dropAbandoned()...)
+	if d.facts.ControlPlane.Scope != nil {
+		namePlugin(out)
+	}
 	d.done = out
+}
+
+// namePlugin has the texts of proposals name the commands of people who use custom resources.
+func namePlugin(actions []Action) {
+	names := strings.NewReplacer("'furrow ", "'kubectl furrow ", "`furrow ", "`kubectl furrow ")
+	for i := range actions {
+		actions[i].Why, actions[i].Body = names.Replace(actions[i].Why), names.Replace(actions[i].Body)
+	}
 }
 
 // actionsIn lists the actions for a seed in one repository: its plan first, so no tier
@@ -200,6 +212,11 @@ func (d *decider) markers(s *Seed, repo string, stays bool) []Action {
 	keep := map[string]bool{}
 	keep[layout.ConfirmBranch(r.Base, s.Name)], keep[layout.ConfirmLeavingBranch(r.Base, s.Name)] = d.confirmations(s, repo, stays)
 	keep[layout.RetryBranch(r.Base, s.Name)] = s.retryLater[repo] && stays && d.retries(repo, s.previous, s.Name)
+	for branch, at := range r.Refs {
+		if tier, ok := layout.RetriedTier(r.Base, branch); ok && tier.Seed == s.Name {
+			keep[branch] = s.retryLater[repo+" "+branch] && stays && at == s.previous.commit(repo)
+		}
+	}
 	var out []Action
 	for _, branch := range slices.Sorted(maps.Keys(keep)) {
 		a := Action{Verb: Drop, Repo: repo, Seed: s.Name, Branch: branch, Old: r.Refs[branch]}
@@ -263,7 +280,13 @@ func (d *decider) forget(s *Seed) []Action {
 			tiers = append(tiers, drop(branch))
 		}
 		act.Tiers = nil
-		for _, branch := range []string{layout.PlanBranch(r.Base, s.Name), layout.RetryBranch(r.Base, s.Name), layout.ConfirmBranch(r.Base, s.Name), layout.ConfirmLeavingBranch(r.Base, s.Name), layout.RolloutBranch(r.Base, s.Name)} {
+		markers := []string{layout.PlanBranch(r.Base, s.Name), layout.RetryBranch(r.Base, s.Name), layout.ConfirmBranch(r.Base, s.Name), layout.ConfirmLeavingBranch(r.Base, s.Name), layout.RolloutBranch(r.Base, s.Name)}
+		for _, branch := range slices.Sorted(maps.Keys(r.Refs)) {
+			if tier, ok := layout.RetriedTier(r.Base, branch); ok && tier.Seed == s.Name {
+				markers = append(markers, branch)
+			}
+		}
+		for _, branch := range markers {
 			if !r.Refs[branch].IsZero() {
 				rest = append(rest, drop(branch))
 			}
@@ -291,7 +314,7 @@ func (d *decider) shutRest() []Action {
 		for _, branch := range slices.Sorted(maps.Keys(r.Proposals)) {
 			proposal := r.Proposals[branch]
 			s, ours := d.seeds[proposal.Seed]
-			if !ours || s.Foreign() || !proposal.Stale || proposal.Rejected {
+			if !ours || s.Foreign() || d.othersPlan(s.Name, name) || !proposal.Stale || proposal.Rejected {
 				continue
 			}
 			decided := slices.ContainsFunc(proposal.Tiers, func(m layout.Member) bool { _, found := s.Result.Find(m.Tier); return found })
@@ -302,6 +325,17 @@ func (d *decider) shutRest() []Action {
 		}
 	}
 	return out
+}
+
+// othersPlan reports whether another control plane has a plan of the seed in a repository: its
+// proposals there are not ours to judge.
+func (d *decider) othersPlan(seed, repo string) bool {
+	p := d.previous[seed]
+	if p == nil {
+		return false
+	}
+	_, others := p.Others[repo]
+	return others || p.Foreign
 }
 
 // Foreign reports whether the seed is another engine's, and not ours to report.

@@ -65,7 +65,8 @@ type Seed struct {
 	recorded map[string]layout.Hash
 	// unreadable reports whether that record cannot be read.
 	unreadable bool
-	// retryLater says, by repository, that a retry that a person asked for is not finished.
+	// retryLater says, by repository, that a retry that a person asked for is not finished, and by
+	// repository and marker the same of a single tier.
 	retryLater map[string]bool
 	// decided reports whether the states of its tiers are known.
 	decided bool
@@ -119,13 +120,16 @@ func (m *Memo) Decide(f *Facts) (*Decision, []Question) {
 			return &Decision{Refusal: Fail(err, false), Previous: d.previous}, nil
 		}
 		d.readAbandoned()
-		d.steps = []func(){d.observePrevious, d.choosePlans, d.release, d.act}
+		d.steps = []func(){d.compareCommits, d.observePrevious, d.choosePlans, d.release, d.act}
 	}
 	d.asker = newAsker(f)
 	for ; len(d.steps) > 0; d.steps = d.steps[1:] {
 		if d.steps[0](); d.incomplete() {
 			m.unfinished, d.failed = d, d.failures()
 			return nil, d.questions()
+		}
+		if d.refusal != nil {
+			return &Decision{Refusal: d.refusal, Previous: d.previous}, nil
 		}
 	}
 	return &Decision{Seeds: d.seeds, Actions: d.done, Previous: d.previous}, nil
@@ -168,6 +172,8 @@ type decider struct {
 	// them had questions.
 	steps  []func()
 	failed int
+	// refusal says why nothing is decided at all.
+	refusal *Failure
 	// done are the actions, once they are decided.
 	done []Action
 	// compared are the pairs of contents that are compared.
@@ -223,6 +229,7 @@ func (d *decider) choosePlans() {
 	outcomes := d.compute()
 	for _, name := range d.seedNames() {
 		d.seeds[name] = d.choose(name, outcomes[name])
+		d.noteMoved(d.seeds[name])
 	}
 	d.holdRemovals(outcomes)
 	d.holdLostClusters()
@@ -488,6 +495,7 @@ func (d *decider) release() {
 	if d.incomplete() {
 		return
 	}
+	d.limitOpen()
 	results := map[string]*release.Result{}
 	for name, s := range d.seeds {
 		if s.Plan != nil {
@@ -496,6 +504,40 @@ func (d *decider) release() {
 	}
 	release.FindDeadlocks(results, d.policies())
 	nameWaits(d.seeds)
+}
+
+// limitOpen holds new proposals back in repositories with pull requests in which as many are open as
+// may be: servers test all open ones again after each merge. Seeds take turns.
+func (d *decider) limitOpen() {
+	for _, name := range slices.Sorted(maps.Keys(d.facts.Repos)) {
+		r := d.repo(name)
+		if r == nil || !r.Amends {
+			continue
+		}
+		most := int(d.catalog().Repos[name].Spec.Proposals.MaxOpenOrDefault())
+		room := most
+		for _, p := range r.Proposals {
+			if !p.Rejected {
+				room--
+			}
+		}
+		var wanted []string
+		for _, seed := range slices.Sorted(maps.Keys(d.seeds)) {
+			if s := d.seeds[seed]; s.Plan != nil {
+				wanted = append(wanted, slices.Repeat([]string{seed}, s.Result.New(s.Plan, name))...)
+			}
+		}
+		if len(wanted) <= room {
+			continue
+		}
+		share := map[string]int{}
+		for i, opens := range Share(wanted, room) {
+			share[wanted[i]] += map[bool]int{true: 1}[opens]
+		}
+		for seed, n := range share {
+			d.seeds[seed].Result.LimitNew(d.seeds[seed].Plan, name, n, most)
+		}
+	}
 }
 
 // policies returns the RolloutPolicy of the seeds that name one, and set no waves of their own.
@@ -563,7 +605,7 @@ func (d *decider) addClosed(s *Seed) bool {
 		switch r := d.repo(t.Repo); {
 		case r == nil:
 			continue
-		case !d.retries(t.Repo, s.previous, s.Name):
+		case !d.retriesTier(t.Repo, s.previous, status.Tier):
 			answer := d.closed(t.Repo, status.Tier, t.Digest(), t.Paths())
 			if answer.Failure != nil {
 				s.Failures[status.Tier] = Fail(fmt.Errorf("read closed proposals: %w", answer.Failure), answer.Failure.Transient)
@@ -588,7 +630,7 @@ func (d *decider) noteRetryLater(s *Seed) {
 	for i, status := range s.Result.Tiers {
 		t := &s.Plan.Tiers[i]
 		waits := status.State == release.Blocked || status.State == release.Queued && status.Act != release.ActPropose
-		if !waits || d.repo(t.Repo) == nil || !d.retries(t.Repo, s.previous, s.Name) {
+		if !waits || d.repo(t.Repo) == nil || !d.retriesTier(t.Repo, s.previous, status.Tier) {
 			continue
 		}
 		later := s.Tiers[status.Tier].BaseDetail != ""
@@ -596,6 +638,8 @@ func (d *decider) noteRetryLater(s *Seed) {
 			answer := d.closed(t.Repo, status.Tier, t.Digest(), t.Paths())
 			later = answer.Failure != nil || answer.Outcome != "" && answer.Outcome != release.ClosedNone
 		}
+		branch := layout.RetryTierBranch(d.facts.Repos[t.Repo].Base, status.Tier)
+		s.retryLater[t.Repo+" "+branch] = later
 		s.retryLater[t.Repo] = s.retryLater[t.Repo] || later
 	}
 }

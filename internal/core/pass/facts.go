@@ -74,7 +74,17 @@ type ControlPlane struct {
 	// Commits are those that questions were answered with, by CommitKey; one without an ID is not
 	// known.
 	Commits map[string]review.Commit `json:"commits,omitempty"`
-	Catalog *catalog.Catalog         `json:"-"`
+	// Compared reports whether Revision can be compared with other commits.
+	Compared bool `json:"compared,omitempty"`
+	// Clone reports whether a clone of the control plane is read, which may be behind it.
+	Clone bool `json:"clone,omitempty"`
+	// Relations say how other commits relate to Revision.
+	Relations map[layout.Hash]Relation `json:"relations,omitempty"`
+	// Writer is the process that published the state last; nil where none has.
+	Writer *Writer `json:"writer,omitempty"`
+	// TakeOver reports whether a person wants plans of newer or unrelated commits replaced.
+	TakeOver bool             `json:"takeOver,omitempty"`
+	Catalog  *catalog.Catalog `json:"-"`
 }
 
 // scopes reports whether the engine is responsible for a seed.

@@ -125,6 +125,14 @@ func (d *decider) retries(repo string, p *Previous, seed string) bool {
 	return !at.IsZero() && at == p.commit(repo)
 }
 
+// retriesTier reports whether a person wants a tier of the seed's present plan proposed again, alone
+// or with all others.
+func (d *decider) retriesTier(repo string, p *Previous, name layout.Tier) bool {
+	r := d.facts.Repos[repo]
+	at := r.Refs[layout.RetryTierBranch(r.Base, name)]
+	return d.retries(repo, p, name.Seed) || !at.IsZero() && at == p.commit(repo)
+}
+
 // confirmed reports whether a person wants the seed removed.
 func (d *decider) confirmed(s *Seed) bool { return d.facts.Marked(s.previous, layout.ConfirmBranch) }
 

@@ -3,6 +3,7 @@ package pass
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -52,6 +53,9 @@ func (d *decider) propose(s *Seed, tiers []layout.Tier, gate string, act Action)
 	}
 	act.Message = review.Message(vars)
 	act.Labels, err = template.RenderLabels(d.labelsText(act.Repo, spec), vars)
+	if len(vars.Destroys) > 0 { // also where a template of the control plane leaves it out
+		act.Title += review.DestroysMark
+	}
 	return act, err
 }
 
@@ -167,8 +171,8 @@ func (o *Overwrites) add(pl *plan.Plan, t *plan.Tier, foreign []string) {
 }
 
 // Overwritten returns the files that the proposals of a seed's plan overwrite once a person asks to
-// retry it.
-func (m *Memo) Overwritten(f *Facts, seed string) (Overwrites, []Question, error) {
+// retry it, or only some of its tiers.
+func (m *Memo) Overwritten(f *Facts, seed string, only ...layout.Tier) (Overwrites, []Question, error) {
 	var out Overwrites
 	d := newDecider(f, m)
 	p := d.previous[seed]
@@ -178,6 +182,9 @@ func (m *Memo) Overwritten(f *Facts, seed string) (Overwrites, []Question, error
 	}
 	for i := range p.Plan.Tiers {
 		t := &p.Plan.Tiers[i]
+		if len(only) > 0 && !slices.Contains(only, p.Plan.Name(t)) {
+			continue
+		}
 		have := tiers[p.Plan.Name(t)]
 		if have.Base == release.BaseAmended { // it counts as planted, until it is retried
 			d.missing = false

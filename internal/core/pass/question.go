@@ -49,6 +49,9 @@ const (
 	// AskChecks asks what the checks of the forge say of the proposal whose branch is Dir and at
 	// Commit: Answers.Checks.
 	AskChecks Kind = "Checks"
+	// AskRelation asks how Commit relates to the commit of the control plane that is read, in no
+	// repository: ControlPlane.Relations.
+	AskRelation Kind = "Relation"
 	// AskZones asks for the time zones Zones: Facts.Zones.
 	AskZones Kind = "Zones"
 )
@@ -238,12 +241,8 @@ func (a *asker) files(repo string, commit layout.Hash, dir string) map[string]la
 // commit returns the commit of the control plane that changed one of the causes last, up to the
 // revision of a plan; nil where that is not known. linked says that people can be sent to its page.
 func (a *asker) commit(revision string, causes review.Causes, linked bool) *review.Commit {
-	_, digits, ok := strings.Cut(revision, "@sha1:")
-	if !ok { // files on disk
-		return nil
-	}
-	hash, err := githash.Parse(digits)
-	if err != nil {
+	hash, ok := commitOf(revision)
+	if !ok {
 		return nil
 	}
 	known, ok := a.facts.ControlPlane.Commits[CommitKey(hash, string(causes))]
@@ -257,6 +256,27 @@ func (a *asker) commit(revision string, causes review.Causes, linked bool) *revi
 		known.URL = ""
 	}
 	return &known
+}
+
+// relation returns how a revision of the control plane relates to the one that is read: the same
+// where they cannot be compared.
+func (a *asker) relation(revision string) Relation {
+	hash, ok := commitOf(revision)
+	if _, compares := commitOf(a.facts.ControlPlane.Revision); !ok || !compares || !a.facts.ControlPlane.Compared || revision == a.facts.ControlPlane.Revision {
+		return Same
+	}
+	known, ok := a.facts.ControlPlane.Relations[hash]
+	if !ok {
+		a.ask(subject{kind: AskRelation, commit: hash})
+	}
+	return known
+}
+
+// commitOf returns the commit of a revision; false where it is of files on disk.
+func commitOf(revision string) (layout.Hash, bool) {
+	_, digits, _ := strings.Cut(revision, "@sha1:")
+	hash, err := githash.Parse(digits)
+	return hash, err == nil
 }
 
 // since returns how base has changed at paths after a commit; not known while that is asked for.

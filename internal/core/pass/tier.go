@@ -163,7 +163,7 @@ func (d *tierDecider) explainForeign(f *release.TierFacts) error {
 	t := d.tier
 	proposal, open := d.carrier(d.plan, d.previous, t, d.name)
 	replacing := open && !proposal.Rejected && proposal.digest == t.Digest()
-	if d.retries(t.Repo, d.previous, d.plan.Seed) || replacing && !proposal.Stale {
+	if d.retriesTier(t.Repo, d.previous, d.name) || replacing && !proposal.Stale {
 		f.Base = release.BaseEarlier
 		return nil
 	}

@@ -63,6 +63,9 @@ type Plan struct {
 	Origin string `yaml:"origin,omitempty"`
 	// Revision of the control-plane repository, for people.
 	Revision string `yaml:"revision,omitempty"`
+	// MovedFrom is the newer or unrelated revision that the plan before was made from, where the
+	// branch of the control plane was moved, or a person took over; for people.
+	MovedFrom string `yaml:"movedFrom,omitempty" json:"MovedFrom,omitempty"`
 	// From is the path of the seed in that repository, for people.
 	From string `yaml:"from,omitempty"`
 	// Generation counts the plans of the seed, so the newest is known where

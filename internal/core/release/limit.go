@@ -35,9 +35,46 @@ type counted struct {
 // may be among them, and people cannot merge it. One that a person has edited is theirs, so it stays,
 // and does not count. Nothing is held back once a person asked that all be proposed at once.
 func (r *Result) limit(p *plan.Plan) {
-	if p.Rollout == nil || p.Rollout.MaxOpenProposals <= 0 || r.Rollout != nil && r.Rollout.Unpaced != nil {
+	if p.Rollout == nil || p.Rollout.MaxOpenProposals <= 0 || r.unpaced() {
 		return
 	}
+	most := p.Rollout.MaxOpenProposals
+	r.limiter(p).drop(func(string) int { return most }, fmt.Sprintf("at most %d %s of the seed may be open in a repository", most, plural(most, "proposal")))
+}
+
+// unpaced reports whether a person asked that all be proposed at once.
+func (r *Result) unpaced() bool { return r.Rollout != nil && r.Rollout.Unpaced != nil }
+
+// New counts the new proposals of a plan in a repository, unless a person asked that all be proposed
+// at once.
+func (r *Result) New(p *plan.Plan, repo string) int {
+	n := 0
+	if !r.unpaced() {
+		for _, c := range r.limiter(p).wanted {
+			if c.repo == repo {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// LimitNew proposes no more than some new proposals of a plan in a repository in which, of all seeds,
+// as many are open as may be.
+func (r *Result) LimitNew(p *plan.Plan, repo string, room, most int) {
+	l := r.limiter(p)
+	l.open, l.waiting = map[string]int{}, nil
+	of := func(name string) int {
+		if name != repo {
+			return len(l.wanted)
+		}
+		return room
+	}
+	l.drop(of, fmt.Sprintf("at most %d %s may be open in GitOps repository %q (spec.proposals.maxOpen)", most, plural(most, "proposal"), repo))
+}
+
+// limiter counts the proposals of a plan.
+func (r *Result) limiter(p *plan.Plan) *limiter {
 	l := &limiter{Result: r, plan: p, open: map[string]int{}}
 	for i := range p.Tiers {
 		s := &r.Tiers[i]
@@ -61,7 +98,7 @@ func (r *Result) limit(p *plan.Plan) {
 		}
 		l.count(c, g.Act, g.listed.Edited)
 	}
-	l.drop(p.Rollout.MaxOpenProposals)
+	return l
 }
 
 // count notes a proposal that is open or wanted.
@@ -99,7 +136,7 @@ func (l *limiter) order(s *TierStatus) [3]int {
 
 // drop holds those proposals back for which there is no room, and withdraws as many of those that
 // wait. The room is used in the next pass, once they are closed.
-func (l *limiter) drop(most int) {
+func (l *limiter) drop(most func(repo string) int, why string) {
 	inOrder := func(a, b counted) int {
 		return cmp.Or(slices.Compare(a.order[:], b.order[:]), a.tiers[0].Tier.Compare(b.tiers[0].Tier))
 	}
@@ -107,13 +144,13 @@ func (l *limiter) drop(most int) {
 	slices.SortStableFunc(l.waiting, inOrder)
 	dropped := map[int]bool{}
 	for _, c := range l.wanted {
-		if l.open[c.repo]++; l.open[c.repo] <= most {
+		if l.open[c.repo]++; l.open[c.repo] <= most(c.repo) {
 			continue
 		}
 		dropped[c.group] = true
 		for _, s := range c.tiers {
 			s.State, s.Act, s.Group, s.Reason = Queued, ActNone, "", v1alpha1.ReasonMaxOpenProposals
-			s.Message = fmt.Sprintf("at most %d %s of the seed may be open in a repository", most, plural(most, "proposal"))
+			s.Message = why
 		}
 		for i, w := range slices.Backward(l.waiting) {
 			if w.repo == c.repo {

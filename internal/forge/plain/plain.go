@@ -90,34 +90,34 @@ func (f *Forge) Record(git.Refs, string, []forge.Request, git.Person) (git.Updat
 // Closed is Rejected while the rejected branch is there, and Merged where base
 // reaches a commit with Furrow's trailers of this tier and this digest.
 func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (forge.Closed, error) {
-	outcome, err := f.outcome(ctx, refs, tier, digest)
-	return forge.Closed{Outcome: outcome}, err
+	outcome, from, err := f.outcome(ctx, refs, tier, digest)
+	return forge.Closed{Outcome: outcome, Plan: from}, err
 }
 
 // outcome searches for a rejection first: a tier that was merged once, reverted, proposed again with
 // the same digest and rejected is rejected.
-func (f *Forge) outcome(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (forge.Outcome, error) {
+func (f *Forge) outcome(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (forge.Outcome, git.Hash, error) {
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		if seed, ok := layout.SeedOfBranch(f.base, name); !ok || seed != tier.Seed {
 			continue
 		}
 		b, err := f.reader.ReadRef(ctx, refs, name)
 		if err != nil {
-			return "", err
+			return "", git.Hash{}, err
 		}
 		if b.Rejected && !b.Merged && b.Carries(tier, digest) {
-			return forge.OutcomeRejected, nil
+			return forge.OutcomeRejected, git.Hash{}, nil
 		}
 	}
 	base, err := f.reader.BaseTip(refs)
 	if err != nil {
-		return "", err
+		return "", git.Hash{}, err
 	}
-	merged, err := f.history.Merged(ctx, base, tier, digest)
+	merged, from, err := f.history.Merged(ctx, base, tier, digest)
 	if err != nil || !merged {
-		return forge.OutcomeNone, err
+		return forge.OutcomeNone, git.Hash{}, err
 	}
-	return forge.OutcomeMerged, nil
+	return forge.OutcomeMerged, from, nil
 }
 
 // Propose has nothing to open: the branch that was pushed is the proposal. It checks that the

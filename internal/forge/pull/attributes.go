@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/review"
 	"github.com/furrow-dev/furrow/internal/forge"
 )
 
@@ -20,6 +21,8 @@ const (
 	Label = "furrow"
 	// LabelWaiting is on proposals that must not be merged now.
 	LabelWaiting = Label + "/waiting"
+	// LabelDestroys is on proposals that destroy data when they are merged.
+	LabelDestroys = Label + "/destroys"
 	// LabelEdited is on proposals that a person has changed.
 	LabelEdited = Label + "/edited"
 	// LabelConflict is on edited proposals that cannot be merged as they are. Others are updated.
@@ -116,7 +119,7 @@ func (f *Forge) stateLabels(p forge.Proposal, shut string) (apply, all []string)
 	for _, state := range []struct {
 		label string
 		is    bool
-	}{{LabelWaiting, shut != ""}, {LabelEdited, p.Edited}, {LabelConflict, p.Edited && p.Stale}} {
+	}{{LabelWaiting, shut != ""}, {LabelDestroys, strings.HasSuffix(p.Title, review.DestroysMark)}, {LabelEdited, p.Edited}, {LabelConflict, p.Edited && p.Stale}} {
 		item := kindLabel + " " + state.label
 		if all = append(all, item); state.is {
 			apply = append(apply, item)

@@ -56,7 +56,7 @@ func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, dig
 		}
 	}
 	c, err := f.findClosed(ctx, refs, m)
-	return forge.Closed{Outcome: c.Outcome, Landings: f.landings(m), URL: c.URL}, err
+	return forge.Closed{Outcome: c.Outcome, Landings: f.landings(m), Plan: c.plan, URL: c.URL}, err
 }
 
 // keepUp takes in what the server says, where that can have changed what is known of a tier.
@@ -192,9 +192,9 @@ func (f *Forge) hasMerge(ctx context.Context, base git.Hash, c record) (bool, er
 // findPushed finds what a person merged without a pull request.
 func (f *Forge) findPushed(ctx context.Context, base git.Hash, m layout.Member) (onBranch, error) {
 	out := onBranch{record: record{Outcome: forge.OutcomeNone}}
-	merged, err := f.history.Merged(ctx, base, m.Tier, m.Digest)
+	merged, from, err := f.history.Merged(ctx, base, m.Tier, m.Digest)
 	if err == nil && merged {
-		out.Outcome = forge.OutcomeMerged
+		out.Outcome, out.plan = forge.OutcomeMerged, from
 	}
 	return out, err
 }
@@ -257,6 +257,9 @@ func (f *Forge) readClosing(ctx context.Context, refs git.Refs, now *record, r R
 		now.Outcome = forge.OutcomeNone
 	}
 	now.Reason = reasonIn(closing, since, r.Closed)
+	if closing.BranchDeleted && now.Outcome == forge.OutcomeRejected {
+		now.Reason = cmp.Or(now.Reason, "its branch was deleted")
+	}
 	if closing.By == "" && !closing.BranchDeleted {
 		return answerIncomplete
 	}

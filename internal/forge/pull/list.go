@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -100,7 +101,7 @@ func (f *Forge) recover(ctx context.Context, refs git.Refs, b *forge.Branch) err
 	list, err := f.server.OfBranch(ctx, b.Branch)
 	for _, r := range list {
 		if err == nil && r.State != Open && r.Branch == b.Branch {
-			err = f.conclude(ctx, refs, onBranch{b.Branch, record{Number: r.Number, Tiers: b.Tiers}}, r)
+			err = f.conclude(ctx, refs, onBranch{branch: b.Branch, record: record{Number: r.Number, Tiers: b.Tiers}}, r)
 		}
 	}
 	return err
@@ -121,6 +122,9 @@ func (f *Forge) update(ctx context.Context, refs git.Refs) error {
 	if err != nil {
 		return err
 	}
+	if f.rests(refs) {
+		return nil
+	}
 	rows, numbers, err := f.listOpen(ctx)
 	if err != nil {
 		return err
@@ -135,7 +139,7 @@ func (f *Forge) update(ctx context.Context, refs git.Refs) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.listed = base
+	f.listed, f.rest.refs, f.rest.listed = base, f.branches(refs), f.clock.Now()
 	return nil
 }
 
@@ -185,6 +189,9 @@ func (f *Forge) note(rows map[string]row, numbers map[int64]bool, refs git.Refs)
 	for _, r := range rows {
 		heads[r.Head], heads[refs[r.Branch]] = true, true
 		f.reopen(r.Request)
+	}
+	if f.rest.listed.IsZero() || !reflect.DeepEqual(f.open, rows) {
+		f.rest.changed = f.clock.Now()
 	}
 	f.open, f.numbers = rows, numbers
 	maps.DeleteFunc(f.shown, func(head git.Hash, _ gate) bool { return !heads[head] })
@@ -241,6 +248,7 @@ func (f *Forge) seen(branch string) (row, bool) {
 func (f *Forge) have(r Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.rest.changed = f.clock.Now()
 	switch {
 	case r.State != Open:
 		delete(f.numbers, r.Number)
@@ -289,7 +297,7 @@ func (f *Forge) closeMissing(ctx context.Context, refs git.Refs, closed map[int6
 		for _, r := range f.records.of[branch] {
 			ask := r.Undecided && !f.clock.Now().Before(f.undecided[r.Number].next)
 			if !f.numbers[r.Number] && (r.isOpen() || ask || r.hasLanded()) {
-				missing = append(missing, onBranch{branch, r})
+				missing = append(missing, onBranch{branch: branch, record: r})
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/internal/core/truncate"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -24,7 +25,7 @@ const (
 	// answers 404 for up to 2 s after the first push to it.
 	maxOpening = 12
 	// requiredTime is for how long it is remembered what base asks of a merge.
-	requiredTime = 10 * time.Minute
+	requiredTime = 2 * time.Minute
 )
 
 // retries are the pauses before the server is asked again what it was not ready for.
@@ -158,7 +159,7 @@ func (f *Forge) edit(ctx context.Context, number int64, e Edit) (Request, error)
 // the repository.
 func (f *Forge) create(ctx context.Context, r forge.Request) (Request, error) {
 	with := f.opensWith(r)
-	states, _ := f.stateLabels(forge.Proposal{}, r.Shut)
+	states, _ := f.stateLabels(forge.Proposal{Title: r.Title}, r.Shut)
 	n := NewRequest{Branch: r.Branch, Title: r.Title, Body: forge.Describe(r), Attributes: attributesOf(f.allowed(0, append(with, states...)))}
 	pauses, last := retries, false
 	for try := 1; ; try++ {
@@ -214,15 +215,54 @@ func (f *Forge) Gate(ctx context.Context, p forge.Proposal, g forge.Gate) error 
 		return err
 	}
 	if had := forge.ReadDescription(at.Body).Digest; had != "" && had != p.Digest && !p.Edited {
-		_, err := f.rewrite(ctx, at.Request, forge.Request{Branch: p.Branch, Carried: p.Carried, Title: p.Title, Body: p.Body, Head: p.Head})
+		_, err := f.rewrite(ctx, at.Request, forge.Request{Branch: p.Branch, Carried: p.Carried, Title: p.Title, Body: p.Body, Head: p.Head, Shut: g.Shut})
 		if err != nil {
 			return err
 		}
 	}
+	if f.contradicts(at.Request, p.Head, g) {
+		f.mu.Lock()
+		f.shown[p.Head] = gate{why: "what another process has shown"}
+		f.mu.Unlock()
+	}
 	if at, open = f.seen(p.Branch); open && p.Digest != "" && !g.Updating {
-		f.attach(ctx, at.Request, p, g.Shut)
+		if err := f.showInText(ctx, at.Request, g.Shut); err != nil {
+			return err
+		}
+		if at, open = f.seen(p.Branch); open {
+			f.attach(ctx, at.Request, p, g.Shut)
+		}
 	}
 	return f.show(ctx, p.Branch, p.Head, gateOf(g.Shut))
+}
+
+// contradicts reports whether the label of a pull request says something else than its gate was shown
+// as last: then somebody else has changed both. The label comes with each list, and the commit
+// status would take a request.
+func (f *Forge) contradicts(at Request, head git.Hash, g forge.Gate) bool {
+	label := kindLabel + " " + LabelWaiting
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, refused := f.refused[label]
+	had, known := f.shown[head]
+	if f.options.Unlabeled || refused || known && had != gateOf(g.Shut) {
+		return false
+	}
+	if waits := contains(at.list(), label); known || waits {
+		return waits != (g.Shut != "")
+	}
+	return false
+}
+
+// showInText brings what the text of a pull request says of its gate up to date. Where a person
+// closed it just now, the next pass knows.
+func (f *Forge) showInText(ctx context.Context, at Request, shut string) error {
+	body := forge.WithGate(at.Body, shut)
+	if body == at.Body || forge.ReadDescription(at.Body).Digest == "" {
+		return nil
+	}
+	_, err := f.edit(ctx, at.Number, Edit{Body: &body})
+	return err
 }
 
 // closeDuplicate leaves one of two pull requests that were opened at once.
@@ -317,10 +357,12 @@ func (f *Forge) Supersede(ctx context.Context, p forge.Proposal, why string) err
 
 // supersede marks a pull request and closes it, and records that.
 func (f *Forge) supersede(ctx context.Context, at Request, why string) error {
-	now, err := f.close(ctx, at.Number, forge.MarkSuperseded(at.Body, why))
+	now, err := f.close(ctx, at.Number, forge.MarkSuperseded(forge.WithGate(at.Body, ""), why))
 	if err != nil || now.State != Closed {
 		return err
 	}
+	// Credentials need not be allowed to comment, and it is closed all the same.
+	_ = f.server.Comment(ctx, at.Number, "Furrow closed this: "+template.Code(why)+". Nobody has to do anything.")
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	had, known := f.records.number(at.Branch, at.Number)

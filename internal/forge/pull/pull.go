@@ -69,6 +69,8 @@ type Forge struct {
 	numbers map[int64]bool
 	// listed is where base was when they were listed; zero before the first time.
 	listed git.Hash
+	// rest is how long nothing has changed.
+	rest rest
 	// records are what Git keeps.
 	records *records
 	// shown is what the gate was last posted as, by commit.

@@ -3,6 +3,7 @@ package pull
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -103,6 +104,9 @@ func (f *Forge) blamed(ctx context.Context, s observation, err error) error {
 	case ok && failure.Reason == "MergeRefused":
 		if required, requiredErr := f.Requires(ctx); requiredErr == nil && len(required.List()) > 0 {
 			failure.Text += "; " + f.base + " asks for " + strings.Join(required.List(), ", ")
+			if required.RequiresCheck(gateContext) {
+				failure.Text += fmt.Sprintf(". Where %s is missing because the rule is new, 'furrow run' posts it within %s of the rule", gateContext, requiredTime)
+			}
 		}
 	}
 	return err

@@ -356,7 +356,7 @@ func (s *records) ofTier(t layout.Tier) []onBranch {
 	for branch := range s.tiers[t] {
 		for _, r := range s.of[branch] {
 			if slices.ContainsFunc(r.Tiers, func(m layout.Member) bool { return m.Tier == t }) {
-				out = append(out, onBranch{branch, r})
+				out = append(out, onBranch{branch: branch, record: r})
 			}
 		}
 	}
@@ -370,6 +370,8 @@ func (s *records) ofTier(t layout.Tier) []onBranch {
 type onBranch struct {
 	branch string
 	record
+	// plan is the one that a commit on base names, without a pull request.
+	plan git.Hash
 }
 
 // update returns the move of an owner's branch to what is known now; false where all of it is there.

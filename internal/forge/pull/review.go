@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/forge"
@@ -15,6 +16,10 @@ import (
 // maxMerging is how often merging is tried while the server finds out by and by whether something
 // can be merged.
 const maxMerging = 20
+
+// mergePauses are the pauses before it is tried again. A server that tests hundreds of open pull
+// requests after each merge takes longer if it is asked more.
+var mergePauses = backoff.Doubling(200*time.Millisecond, 4*time.Second)
 
 // rejectionWithdrawn is why a rejected pull request that is not opened again counts no more.
 const rejectionWithdrawn = "a person took the rejection back"
@@ -63,7 +68,7 @@ func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) erro
 	if err != nil {
 		return err
 	}
-	pauses := retries
+	pauses := mergePauses
 	for try := 1; ; try++ {
 		s, err := f.observe(ctx, p)
 		if err == nil {

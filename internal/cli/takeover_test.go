@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAStaleCloneReplacesNoNewerPlan(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	first := p.git("control-plane", "rev-parse", "HEAD")
+	p.commit(map[string]string{"seeds/web.yaml": strings.Replace(webSeed, "web:1", "web:2", 1)})
+	second := p.git("control-plane", "rev-parse", "HEAD")
+	p.pass()
+	plan := func() string { return p.git("fleet.git", "rev-parse", "furrow/main/plan/web") }
+	made := plan()
+
+	p.git(".", "clone", "--quiet", "control-plane", "stale")
+	p.git("stale", "reset", "--quiet", "--hard", first)
+	stale := func(args ...string) result {
+		return call(t.Context(), "", append(args, "run", "--once", "--simulate", "--control-plane", p.at("stale"), "--cache", p.at("other-cache"))...)
+	}
+	r := stale()
+	if r.code != exitFailed || plan() != made {
+		t.Errorf("a clone that is behind ends with %d, and the plan is at %s, was at %s:\n%s", r.code, plan(), made, r.all())
+	}
+	mustContain(t, r.all(), first, second, "--take-over")
+	mustContain(t, p.must("status"), "Written by furrow run on ", second, "did nothing (ControlPlane", first)
+
+	if r := call(t.Context(), "", "run", "--take-over", "--once", "--simulate", "--control-plane", p.at("stale"), "--cache", p.at("other-cache")); r.code != exitOK || plan() == made {
+		t.Errorf("with --take-over it ends with %d, and the plan is still %v:\n%s", r.code, plan() == made, r.all())
+	}
+	made = plan()
+	p.pass()
+	if plan() == made {
+		t.Error("the control plane itself does not go on")
+	}
+}
+
+func TestAControlPlaneThatIsMovedBackIsFollowedAndShown(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	first := p.git("control-plane", "rev-parse", "HEAD")
+	p.commit(map[string]string{"seeds/web.yaml": strings.Replace(webSeed, "web:1", "web:2", 1)})
+	p.pass()
+	p.git("control-plane", "revert", "--no-edit", "HEAD")
+	p.pass()
+	mustNotContain(t, p.must("status"), "was moved")
+
+	last := p.git("control-plane", "rev-parse", "HEAD")
+	p.git("control-plane", "reset", "--quiet", "--hard", first)
+	p.commit(map[string]string{"seeds/web.yaml": strings.Replace(webSeed, "web:1", "web:3", 1)})
+	p.pass()
+	mustContain(t, p.must("status"), "the branch of the control plane was moved", last)
+}
