@@ -63,20 +63,21 @@ func (w *Writer) Lives(now time.Time) bool {
 // process ends.
 func (d *decider) compareCommits() {
 	cp := &d.facts.ControlPlane
-	if cp.Unread != "" || !cp.Compared {
+	if d.refusal = nil; cp.Unread != "" || !cp.Compared {
 		return
 	}
-	last := d.plannedLast()
+	last, reported := d.plannedLast(), Same
+	if cp.Writer != nil {
+		reported = d.relation(cp.Writer.Revision)
+	}
 	if d.incomplete() || last == nil || cp.TakeOver {
 		return
 	}
-	w := cp.Writer
-	ahead := w != nil && w.Clone && w.Lives(d.facts.Now) && !d.relation(w.Revision).follows()
-	switch {
+	switch w := cp.Writer; {
 	case cp.Clone:
 		d.refusal = Fail(last.problem(cp), false)
-	case ahead:
-		p := (&plannedLast{revision: w.Revision, relation: d.relation(w.Revision)}).problem(cp)
+	case w != nil && w.Clone && w.Lives(d.facts.Now) && !reported.follows():
+		p := (&plannedLast{revision: w.Revision, relation: reported}).problem(cp)
 		p.Next = fmt.Sprintf("Push that commit, or stop that process: this one goes on by itself %s after its last report; or use --take-over", WriterTimeout)
 		d.refusal = Fail(p, false)
 	}
