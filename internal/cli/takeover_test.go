@@ -55,3 +55,24 @@ func TestAControlPlaneThatIsMovedBackIsFollowedAndShown(t *testing.T) {
 	p.pass()
 	mustContain(t, p.must("status"), "the branch of the control plane was moved", last)
 }
+
+func TestRetryOfOneTierAndOfAll(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	for _, tier := range []string{"web/east/00", "web/west/00"} {
+		p.must("pr", "reject", tier)
+	}
+	p.pass()
+	mustContain(t, p.furrow("retry", "web", "--tier", "east").all(), "write <cluster>/<number>")
+	mustContain(t, p.furrow("retry", "web", "--tier", "north/00").all(), `has no north tier 00`)
+	mustContain(t, p.furrow("retry", "web", "--all").all(), "--all is for all seeds")
+	mustContain(t, p.must("retry", "web", "--tier", "east/00"), "of seed web: east tier 00")
+	p.pass()
+	status := p.must("pr", "list", "-o", "wide")
+	mustContain(t, status, "Rejected")
+	mustContain(t, p.must("retry", "--all"), "of seed web: west tier 00 (Rejected)")
+	p.pass()
+	mustNotContain(t, p.must("pr", "list"), "Rejected")
+	mustContain(t, p.must("retry", "--all"), "Nothing to retry")
+}
