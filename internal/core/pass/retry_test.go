@@ -15,8 +15,10 @@ func TestATierIsRetriedAlone(t *testing.T) {
 	f.seed("web", configMap("c", 1))
 	f.step()
 	for _, cluster := range []string{"east", "west"} {
-		f.change("web/"+cluster+"/00", func(p *pass.Proposal) { p.Rejected = true })
-		p := f.repos["a"].proposals["furrow/main/tier/web/"+cluster+"/00"]
+		branch := "furrow/main/tier/web/" + cluster + "/00"
+		p := f.repos["a"].proposals[branch]
+		delete(f.repos["a"].proposals, branch)
+		delete(f.repos["a"].refs, branch)
 		f.repos["a"].closed[pass.ClosedKey(p.Tiers[0].Tier, p.Tiers[0].Digest)] = closed{outcome: release.ClosedRejected}
 	}
 	marker := func(string, string) string { return layout.RetryTierBranch("main", tier("east")) }

@@ -22,9 +22,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
-// DestroysMark ends the title of a proposal that destroys data when it is merged.
-const DestroysMark = " (destroys data)"
-
 // What a proposal does to a tier.
 const (
 	Plant  = "Plant"

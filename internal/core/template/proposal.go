@@ -153,6 +153,9 @@ const (
 	maxGroupBody = 20_000
 )
 
+// DestroysMark ends the title of a proposal that destroys data when it is merged.
+const DestroysMark = " (destroys data)"
+
 // RenderProposal renders title and body.
 func RenderProposal(t Text, vars Proposal) (title, body string, err error) {
 	text, err := Render(t, vars)
