@@ -141,7 +141,7 @@ var rows = []row{
 	{"internal/git", edge, []string{"internal/core/githash", "internal/core/redact", "internal/core/truncate", "internal/backoff", "internal/git/odb", "internal/git/signature"}},
 	{"internal/webhook", edge, nil},
 	{"internal/draw", edge, []string{"internal/core"}},
-	{"internal/forge", edge, []string{"internal/core/layout", "internal/core/manifest", "internal/core/redact", "internal/core/truncate", "internal/backoff", "internal/git"}},
+	{"internal/forge", edge, []string{"internal/core/layout", "internal/core/manifest", "internal/core/redact", "internal/core/template", "internal/core/truncate", "internal/backoff", "internal/git"}},
 	{"internal/probe", edge, []string{"api", "internal/core", "internal/backoff", "internal/git/signature"}},
 	{"internal/simulator", edge, []string{"api", "internal/core", "internal/probe"}},
 	{"internal/state", edge, []string{"api", "internal/core/layout", "internal/core/manifest", "internal/core/release", "internal/core/truncate"}},

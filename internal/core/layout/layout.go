@@ -246,7 +246,7 @@ func KindOfBranch(base, branch string) BranchKind {
 		return OtherBranch
 	case kind == "plan" || kind == "rollout":
 		return PlanOrRecordBranch
-	case kind == "retry" || kind == "confirm" || kind == "confirm-leaving" || kind == "abandon":
+	case kind == "retry" || kind == "retry-tier" || kind == "confirm" || kind == "confirm-leaving" || kind == "abandon":
 		return MarkerBranch
 	}
 	return OtherBranch

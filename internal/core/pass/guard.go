@@ -129,7 +129,7 @@ func (d *decider) retries(repo string, p *Previous, seed string) bool {
 // or with all others.
 func (d *decider) retriesTier(repo string, p *Previous, name layout.Tier) bool {
 	r := d.facts.Repos[repo]
-	at := r.Refs[layout.RetryTierBranch(r.Base, name)]
+	at := r.Asked(layout.RetryTierBranch(r.Base, name))
 	return d.retries(repo, p, name.Seed) || !at.IsZero() && at == p.commit(repo)
 }
 
