@@ -198,6 +198,10 @@ func (s *pullServer) Checks(context.Context, git.Hash) ([]pull.Check, error) {
 	return []pull.Check{{Name: "ci", State: pull.CheckPassed}}, nil
 }
 
+func (s *pullServer) Pushers(context.Context) (forge.Pushers, error) {
+	return forge.Pushers{}, nil
+}
+
 func (s *pullServer) Requires(context.Context) (forge.Requirements, error) {
 	return forge.Requirements{}, nil
 }
