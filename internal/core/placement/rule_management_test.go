@@ -29,7 +29,7 @@ func TestRuleManagementAPI(t *testing.T) {
 		},
 		"a workload cluster is not a management cluster, whatever the seed says": {
 			clusters: []string{mgmt, edgeEU}, seed: []string{spec("managementCluster: edge-eu"), host},
-			wantError: `seeds/web/web.yaml:6: BareMetalHost "h": UnknownCluster field=spec.managementCluster cluster=edge-eu`,
+			wantError: `seeds/web/web.yaml:4: Seed "web": UnknownCluster field=spec.managementCluster seed=web`,
 		},
 		"a definition of Crossplane goes where the composites go": {
 			clusters: []string{mgmt, edgeEU}, of: "apiextensions.crossplane.io/CompositeResourceDefinition/dbs.acme.org",
