@@ -186,7 +186,7 @@ func compareObjects(was, is manifest.Object, refused func(path string, was, is a
 	return detail{fields: shown, more: len(fields) - len(shown)}
 }
 
-// Fields returns what differs between two forms of an object, neither of which is an update of the
+// Fields returns what differs between two forms of an object, where none is an update of the
 // other, and how many other fields there are. hidden
 // reports that the values are not compared because they are secret.
 func Fields(was, is manifest.Object) (fields []Field, more int, hidden bool) {

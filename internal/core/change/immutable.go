@@ -9,7 +9,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// immutable are the fields that API servers do not let anybody change, by kind. A field stands for all
+// immutable are the fields that API servers do not let anybody change, by kind. A field includes all
 // below it.
 var immutable = map[manifest.GroupKind][]string{
 	{Group: "apps", Kind: "Deployment"}:                               {"spec.selector"},

@@ -102,21 +102,21 @@ func (p position) problem(reason v1alpha1.Reason, node *yaml3.Node, message, nex
 }
 
 // checkTree returns what is wrong with the mappings and scalars of a tree: what is ambiguous, and what
-// JSON cannot hold; and the doubts about what it can hold. It works on nodes, because the values do not
+// JSON cannot hold; and the ambiguities about what it can hold. It works on nodes, because the values do not
 // show it any longer: of two equal keys only one is left.
-func checkTree(at position, isJSON bool) (Problems, doubts) {
+func checkTree(at position, isJSON bool) (Problems, ambiguities) {
 	c := treeCheck{at: at, isJSON: isJSON}
 	c.walk(at.node)
-	return c.problems, c.doubts
+	return c.problems, c.ambiguities
 }
 
 // treeCheck is the check of one document, before it is decoded.
 type treeCheck struct {
-	at       position
-	isJSON   bool
-	key      string // of the value that is walked; empty while a key is
-	problems Problems
-	doubts   doubts
+	at          position
+	isJSON      bool
+	key         string // of the value that is walked; empty while a key is
+	problems    Problems
+	ambiguities ambiguities
 }
 
 func (c *treeCheck) report(reason v1alpha1.Reason, node *yaml3.Node, message, next string) {
@@ -133,7 +133,7 @@ func (c *treeCheck) walk(node *yaml3.Node) {
 		c.scalar(node)
 	}
 	if tag := node.ShortTag(); node.Style&yaml3.TaggedStyle != 0 && len(tag) > 1 && !strings.HasPrefix(tag, "!!") {
-		c.doubts.add(doubt{node, c.key, tagDropped})
+		c.ambiguities.add(ambiguity{node, c.key, tagDropped})
 	}
 	for i, child := range node.Content {
 		if node.Kind != yaml3.MappingNode {
@@ -160,7 +160,7 @@ func written(key *yaml3.Node) string { return target(key).Value }
 func (c *treeCheck) scalar(node *yaml3.Node) {
 	if plain(node) {
 		if other := elsewhere(node.Value, c.isJSON); other != "" {
-			c.doubts.add(doubt{node, c.key, other})
+			c.ambiguities.add(ambiguity{node, c.key, other})
 		}
 	}
 	if plain(node) && slices.Contains(infinite, strings.ToLower(strings.TrimLeft(node.Value, "+-"))) {

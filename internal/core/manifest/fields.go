@@ -35,9 +35,9 @@ func (o Object) Warnings() Problems {
 	return o.Remarks.Warnings
 }
 
-// remark gathers the remarks about an object, nil where there are none. doubts are those about its
-// text; a line that is refused is not doubted as well.
-func remark(o Object, at position, doubts Problems) *Remarks {
+// remark gathers the remarks about an object, nil where there are none. ambiguities are those about its
+// text; a line that is refused has no warning as well.
+func remark(o Object, at position, ambiguities Problems) *Remarks {
 	var r Remarks
 	for _, p := range slices.Concat(checkFields(o, at), checkSelector(o, at), checkSecretType(o, at), checkPods(o, at)) {
 		p.Object = o.Title()
@@ -47,7 +47,7 @@ func remark(o Object, at position, doubts Problems) *Remarks {
 			r.Faults = append(r.Faults, p)
 		}
 	}
-	for _, p := range doubts {
+	for _, p := range ambiguities {
 		if !slices.ContainsFunc(r.Faults, func(f Problem) bool { return f.Source == p.Source }) {
 			r.Warnings = append(r.Warnings, p)
 		}

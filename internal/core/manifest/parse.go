@@ -68,8 +68,8 @@ type reader struct {
 	file     string
 	objects  []Object
 	problems Problems
-	// doubts are about the document that is read; its first object gets them.
-	doubts Problems
+	// ambiguities are about the document that is read; its first object gets them.
+	ambiguities Problems
 }
 
 func (r *reader) report(reason v1alpha1.Reason, at position, object, message, next string) {
@@ -189,7 +189,7 @@ func (r *reader) tree(t tree, at position) {
 		return
 	}
 	name := nodeTitle(at)
-	problems, doubts := checkTree(at, t.isJSON)
+	problems, ambiguities := checkTree(at, t.isJSON)
 	if len(problems) > 0 {
 		for i := range problems {
 			problems[i].Object = name
@@ -221,7 +221,7 @@ func (r *reader) tree(t tree, at position) {
 		r.report(v1alpha1.ReasonNotAnObject, at, name, "the document is not an object", "Write an object, or keep the file out of the seed.")
 		return
 	}
-	r.doubts = doubts.problems(at, isTyped(body), isSecretBody(body))
+	r.ambiguities = ambiguities.problems(at, isTyped(body), isSecretBody(body))
 	r.expand(body, at, t.raw)
 }
 
@@ -351,12 +351,12 @@ func (r *reader) object(body map[string]any, at position, raw []byte) {
 		r.problems = append(r.problems, c.problems...)
 		return
 	}
-	for i := range r.doubts {
-		r.doubts[i].Object = o.Title()
+	for i := range r.ambiguities {
+		r.ambiguities[i].Object = o.Title()
 	}
 	if at.node == nil {
-		r.doubts = beyond(o.Body, nil, at)
+		r.ambiguities = beyond(o.Body, nil, at)
 	}
-	o.Remarks, r.doubts = remark(o, at, r.doubts), nil
+	o.Remarks, r.ambiguities = remark(o, at, r.ambiguities), nil
 	r.objects = append(r.objects, o)
 }

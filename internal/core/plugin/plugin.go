@@ -289,7 +289,7 @@ func (o *output) object(w manifest.Object, was map[manifest.ID][]manifest.Object
 func (o *output) judge(w manifest.Object) manifest.Object {
 	for _, p := range w.Faults() {
 		if len(o.problems) < maxProblems {
-			o.refuse(v1alpha1.ReasonPluginOutput, "what it wrote cannot be used: "+w.Title()+": "+o.clean(p.Message), "Correct the plugin, for example to quote text that looks like a number.")
+			o.refuse(v1alpha1.ReasonPluginOutput, "what it wrote cannot be used: "+w.Title()+": "+o.clean(p.Message), "Correct the plugin, for example to quote text that YAML reads as a number.")
 		}
 	}
 	for _, p := range w.Warnings() {

@@ -84,7 +84,7 @@ func (Renderer) Render(ctx context.Context, p *catalog.Package) (catalog.Rendere
 		var problems manifest.Problems
 		variants[i].Objects, problems = pkg.objects(b.Objects)
 		out.Problems = append(out.Problems, problems...)
-		for _, w := range pkg.doubts(b.Objects) {
+		for _, w := range pkg.ambiguities(b.Objects) {
 			if !slices.Contains(out.Warnings, w) {
 				out.Warnings = append(out.Warnings, w)
 			}
@@ -237,9 +237,9 @@ func (p *pkg) objects(built []object) ([]manifest.Object, manifest.Problems) {
 	return out, problems
 }
 
-// doubts returns what is doubtful in the files that the objects of a build come from: Kustomize reads
+// ambiguities returns what is ambiguous in the files that the objects of a build come from: Kustomize reads
 // some of it otherwise than kubectl does.
-func (p *pkg) doubts(built []object) (warnings manifest.Problems) {
+func (p *pkg) ambiguities(built []object) (warnings manifest.Problems) {
 	for _, b := range built {
 		for _, o := range p.objectsIn(b.Origin) {
 			for _, w := range o.Warnings() {

@@ -84,7 +84,7 @@ func TestWhatToolsReadDifferentlyIsAWarning(t *testing.T) {
 	}
 }
 
-func TestJSONIsNotDoubtedButForTheBoundOfIntegers(t *testing.T) {
+func TestJSONIsNotAmbiguousButForTheBoundOfIntegers(t *testing.T) {
 	object := func(spec string) string {
 		return `{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": ` + spec + `}`
 	}

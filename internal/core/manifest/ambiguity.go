@@ -11,8 +11,8 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
-// doubt is something in a document that tools read differently.
-type doubt struct {
+// ambiguity is something in a document that tools read differently.
+type ambiguity struct {
 	node *yaml3.Node
 	// key is that of the value, or empty where the text is a key itself.
 	key string
@@ -20,10 +20,10 @@ type doubt struct {
 	elsewhere string
 }
 
-// doubtful are the forms of text that YAML 1.1 and YAML 1.2 read differently. Tools that speak
+// ambiguousForms are the forms of text that YAML 1.1 and YAML 1.2 read differently. Tools that speak
 // YAML 1.1 differ among themselves as well: Kustomize reads words as YAML 1.2 does, and the rest
 // as YAML 1.1. The first form counts.
-var doubtful = []struct {
+var ambiguousForms = []struct {
 	form      *regexp.Regexp
 	elsewhere string
 }{
@@ -62,7 +62,7 @@ func elsewhere(text string, isJSON bool) string {
 	if isJSON {
 		return ""
 	}
-	for _, d := range doubtful {
+	for _, d := range ambiguousForms {
 		if d.form.MatchString(text) && !sameNumber(text) {
 			return d.elsewhere
 		}
@@ -88,31 +88,31 @@ func readAs(text string) string {
 	return "text"
 }
 
-// doubts are those of one document, alike ones as one.
-type doubts struct {
-	first []doubt
-	count map[likeDoubt]int
+// ambiguities are those of one document, alike ones as one.
+type ambiguities struct {
+	first []ambiguity
+	count map[likeAmbiguity]int
 }
 
-// likeDoubt is what alike doubts have in common.
-type likeDoubt struct {
+// likeAmbiguity is what alike ambiguities have in common.
+type likeAmbiguity struct {
 	text  string
 	isKey bool
 }
 
-func (d doubt) like() likeDoubt { return likeDoubt{d.node.Value + d.node.Tag, d.key == ""} }
+func (d ambiguity) like() likeAmbiguity { return likeAmbiguity{d.node.Value + d.node.Tag, d.key == ""} }
 
-func (d *doubts) add(one doubt) {
+func (d *ambiguities) add(one ambiguity) {
 	if d.count == nil {
-		d.count = map[likeDoubt]int{}
+		d.count = map[likeAmbiguity]int{}
 	}
 	if d.count[one.like()]++; d.count[one.like()] == 1 {
 		d.first = append(d.first, one)
 	}
 }
 
-// problems explains the doubts about a document. Of a Secret no value is quoted.
-func (d *doubts) problems(at position, builtin, secret bool) (problems Problems) {
+// problems explains the ambiguities about a document. Of a Secret no value is quoted.
+func (d *ambiguities) problems(at position, builtin, secret bool) (problems Problems) {
 	for _, one := range d.first {
 		if builtin && one.isFileMode() {
 			continue
@@ -127,7 +127,7 @@ func (d *doubts) problems(at position, builtin, secret bool) (problems Problems)
 }
 
 // message says how tools read the text.
-func (d doubt) message(secret bool) string {
+func (d ambiguity) message(secret bool) string {
 	text, here := Printable(d.node.Value), readAs(d.node.Value)
 	switch {
 	case d.elsewhere == tagDropped:
@@ -145,6 +145,6 @@ func (d doubt) message(secret bool) string {
 
 // isFileMode reports whether a value is the mode of a file in a volume, which everybody writes to base
 // 8, as the documentation of Kubernetes does.
-func (d doubt) isFileMode() bool {
+func (d ambiguity) isFileMode() bool {
 	return (d.key == "mode" || d.key == "defaultMode") && len(d.node.Value) == len("0644")
 }
