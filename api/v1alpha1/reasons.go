@@ -461,7 +461,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonChecksFailed, "A check of the proposal has failed, so Furrow does not merge it.", "Correct the seed, run the check again, or merge it."},
 		{ReasonMergeQueued, "The merge queue or merge train of the forge has the proposal.", "Wait: the forge merges it, or removes it and says why."},
 		{ReasonChecksUnknown, "Furrow cannot read the checks of the proposal, or it is a draft, so a person merges it.", "What the message says, or merge it."},
-		{ReasonBranchesUnprotected, "The forge lets everybody with write access push to `furrow/**`, and commits are not signed. Furrow compares what is there with the plan, and does not merge by itself. It is a warning of the GitOpsRepo.", "Set [`spec.signing`](security.md#sign-what-furrow-commits), or [restrict](security.md#who-may-push-furrow) who may push to these branches."},
+		{ReasonBranchesUnprotected, "The forge lets everybody with write access push to `furrow/**`, and commits are not signed. Furrow compares what is there with the plan, and does not merge by itself. It is a warning of the GitOpsRepo.", "Set [`spec.signing`](signing.md), or [restrict](security.md#who-may-push-furrow) who may push to these branches."},
 		{ReasonSuspended, "`spec.suspend` is set: nothing is proposed or updated. Do not merge a proposal of an earlier plan.", "Set it to false."},
 		{ReasonProposalOpen, "The proposal waits to be merged.", "Review it."},
 		{ReasonRemovalOpen, "The proposal removes the tier, and waits to be merged.", "Review it. If nobody deleted the seed, another control plane may own it: do not merge, stop one of the two, and run `furrow adopt` with the other."},
