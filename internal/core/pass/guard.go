@@ -56,21 +56,32 @@ func (d *decider) holdLostClusters() {
 		if s.previous == nil || s.previous.Plan == nil || s.Plan == nil || s.files == nil || s.Unconfirmed != nil || d.confirmed(s) {
 			continue
 		}
-		has := release.Clusters(s.Plan)
-		var lost []string
-		for cluster := range release.Planted(s.previous.Plan, s.previous.tiers) {
-			if _, declared := d.catalog().Inventory.Clusters[cluster]; !declared && !has[cluster] && !created[cluster] && !d.abandoned[cluster] {
-				lost = append(lost, cluster)
+		had, has := wanted(s.previous.Plan), wanted(s.Plan)
+		var lost, objects []string
+		for _, cluster := range slices.Sorted(maps.Keys(release.Planted(s.previous.Plan, s.previous.tiers))) {
+			if _, declared := d.catalog().Inventory.Clusters[cluster]; !declared && had[cluster] > 0 && has[cluster] == 0 && !created[cluster] && !d.abandoned[cluster] {
+				lost, objects = append(lost, cluster), append(objects, fmt.Sprintf("%d of its objects from %s", had[cluster], cluster))
 			}
 		}
-		if len(lost) == 0 {
-			continue
+		if len(lost) > 0 {
+			s.Unconfirmed = objects
+			s.keepPrevious()
+			s.fail(release.LostClusters(s.Name, lost))
 		}
-		slices.Sort(lost)
-		s.Unconfirmed = release.Lost(s.previous.Plan, s.Plan, s.previous.tiers)
-		s.keepPrevious()
-		s.fail(release.LostClusters(s.Name, lost))
 	}
+}
+
+// wanted counts the objects of a plan that are to stay, by cluster.
+func wanted(pl *plan.Plan) map[string]int {
+	out := map[string]int{}
+	for i := range pl.Tiers {
+		for _, o := range pl.Objects(&pl.Tiers[i]) {
+			if !o.Leaving {
+				out[pl.Tiers[i].Cluster]++
+			}
+		}
+	}
+	return out
 }
 
 // keepPrevious leaves the plan that is there in force.
