@@ -129,7 +129,7 @@ var rows = []row{
 	}},
 	{"internal/core/release", core, []string{"api", "internal/core/manifest", "internal/core/plan", "internal/core/health", "internal/core/layout", "internal/core/githash", "internal/core/window"}},
 	{"internal/core/review", core, []string{
-		"internal/core/manifest", "internal/core/layout", "internal/core/template", "internal/core/change", "internal/core/plan", "internal/core/release", "internal/core/truncate",
+		"internal/core/catalog", "internal/core/manifest", "internal/core/layout", "internal/core/template", "internal/core/change", "internal/core/plan", "internal/core/release", "internal/core/truncate",
 	}},
 	{"internal/core/pass", core, []string{"api", "internal/core", "templates"}},
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/forge"
 )
@@ -47,7 +46,7 @@ func (f *Forge) unprotectedWarning() manifest.Problems {
 		return nil
 	}
 	return manifest.Problems{{
-		Reason:  v1alpha1.ReasonBranchesUnprotected,
+		Reason:  "BranchesUnprotected",
 		Field:   "spec.signing",
 		Message: fmt.Sprintf("%s can push to the branches furrow/** of %s, and Furrow's commits are not signed", f.pushers.of.Who, f.server),
 		Next:    "Set spec.signing, or restrict who may push to furrow/**",
