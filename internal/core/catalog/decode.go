@@ -236,6 +236,7 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[v1alpha1.TierPolicy]():        {"Separate", "Compact"},
 	reflect.TypeFor[v1alpha1.PlainSecretPolicy](): {"Refuse", "Allow"},
 	reflect.TypeFor[v1alpha1.TemplateType]():      {"Reconciler", "Proposal"},
+	reflect.TypeFor[v1alpha1.KeyCreation]():       {"Never", "IfMissing"},
 }
 
 // oneOf lists values as in "a, b or c".
