@@ -384,10 +384,6 @@ func TestAClusterBehindAHubLeavesAndIsAbandoned(t *testing.T) {
 			}
 			e.control.put("main", "drop far", map[string]string{"clusters/far.yaml": "", "seeds/web.yaml": web("app", 1, "site-b")})
 			if hanging {
-				e.pass(furrow)
-				if _, err := furrow.Confirm(t.Context(), "web"); err != nil {
-					t.Fatal(err)
-				}
 				e.rounds(15, furrow)
 				e.mustShow("web", "far tier 00: Blocked")
 				if err := furrow.Abandon(t.Context(), "far"); err != nil {
