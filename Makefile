@@ -49,6 +49,8 @@ CRASHES := 4
 SLICES  := crash-1 crash-2 crash-3 crash-4 disturbances front-ends histories strangers edge-calls object-database fuzz scale upgrade demo
 SLICE   ?= $(SLICES)
 SEED    ?= 1
+# How many histories with a stranger; make soak SLICE=strangers STRANGERS=10000 takes some hours.
+STRANGERS ?= 500
 ON_E2E  := $(PLAIN) test $(BUILD) -json -count=1 -timeout $(PACKAGE_TIMEOUT) ./test/e2e
 
 # The image, and what builds it: docker or podman.
@@ -145,7 +147,7 @@ soak-histories:
 	$(call tests,$(call gotest,$(PLAIN) test $(BUILD) -json -timeout $(PACKAGE_TIMEOUT) ./internal/engine -run Random -start $(SEED)))
 
 soak-strangers:
-	$(call tests,$(call gotest,$(PLAIN) test $(BUILD) -json -timeout 3h ./internal/engine -run RandomHistoriesWithAStranger -runs 10000 -start $(SEED)))
+	$(call tests,$(call gotest,$(PLAIN) test $(BUILD) -json -timeout 3h ./internal/engine -run RandomHistoriesWithAStranger -runs $(STRANGERS) -start $(SEED)))
 
 soak-edge-calls:
 	$(call tests,$(call gotest,$(PLAIN) test $(BUILD) -json -timeout $(PACKAGE_TIMEOUT) ./internal/engine -skip Random))

@@ -48,7 +48,7 @@ func TestASeedIsPlannedProposedAndReleasedTierByTier(t *testing.T) {
 			"the first tier is proposed", func() {},
 			[]string{"web/east/00 Proposed ProposalOpen", "web/east/01 Blocked WaitingForTier"},
 			[]string{"a: Gate tier/web/east/00 open"},
-			[][]pass.Kind{{pass.AskEntries}},
+			[][]pass.Kind{{pass.AskEntries}, {pass.AskEntries}},
 		},
 		{
 			"it is merged", f.mergeAll,

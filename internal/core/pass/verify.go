@@ -142,9 +142,11 @@ func (d *decider) verified(pl *plan.Plan, p *Previous, repo, branch string) (pro
 	differs, known := d.differs[key]
 	if !known {
 		asked := d.asked
-		if differs = d.judgeProposal(proposal, pl, p, repo); d.asked == asked {
-			d.differs[key] = differs
+		differs = d.judgeProposal(proposal, pl, p, repo)
+		if d.asked > asked { // nothing is concluded from facts that are missing
+			return proposal, open
 		}
+		d.differs[key] = differs
 	}
 	if differs != "" {
 		proposal.Edited, proposal.differs, proposal.Paths = true, differs, nil
