@@ -32,7 +32,7 @@ type waiting struct {
 	read     func(context.Context) (st *state.State, current bool, err error)
 	interval time.Duration
 	out      io.Writer
-	// notes gets what is to be known before the end.
+	// notes gets what a reader must know before the end.
 	notes io.Writer
 }
 

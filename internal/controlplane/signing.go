@@ -69,7 +69,7 @@ func (s *Session) signer(name string, create bool, remote git.Remote) (*signatur
 		return manifest.Problem{Reason: v1alpha1.ReasonSigningKeyMissing, Message: message, Next: "Add the file, or the key of the Secret, " + SigningKeyFile + ": 'ssh-keygen -t ed25519 -N \"\" -f " + SigningKeyFile + "' makes one"}
 	}
 	if name == "" || s.options.Credentials == nil {
-		return nil, missing("commits are to be signed, and no set of credentials is given that has a key")
+		return nil, missing("commits must be signed, and no set of credentials is given that has a key")
 	}
 	if err := catalog.CheckCredentials(name); err != nil {
 		return nil, err

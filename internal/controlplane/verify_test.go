@@ -176,7 +176,7 @@ func TestOnlyVerifiedCommitsAreInForce(t *testing.T) {
 			}
 			last := steps[len(steps)-1].inForce
 			if got, refused := planned(t, onlooker); slices.Index(commits, got) != last {
-				t.Errorf("who saw only the first commit plans step %d (%v), want %d", slices.Index(commits, got), refused, last)
+				t.Errorf("a reader of the first commit alone plans step %d (%v), want %d", slices.Index(commits, got), refused, last)
 			}
 		})
 	}

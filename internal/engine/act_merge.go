@@ -27,7 +27,7 @@ func (m refusedMerge) over(head git.Hash, now time.Time) bool {
 	return m.head != head || now.Sub(m.at) >= mergePause
 }
 
-// mergeAll merges what is to be merged, after its gates are shown, and returns the other actions. With
+// mergeAll merges what may be merged, after its gates are shown, and returns the other actions. With
 // the first merge of a slice there is always some progress; the others wait where its time is over.
 func (s *slice) mergeAll(ctx context.Context, actions []pass.Action) (rest []pass.Action) {
 	merging := map[string]bool{}

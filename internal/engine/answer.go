@@ -250,8 +250,8 @@ func (o *observation) answerPast(_ context.Context, r *repoState, q pass.Questio
 // wait to be updated are among the last.
 const maxPlans = 50
 
-// answerPlanned goes back along the plan branch. A commit without a plan that can be read is no plan
-// of ours.
+// answerPlanned goes back along the plan branch. A commit without a readable plan
+// is not ours.
 func (o *observation) answerPlanned(ctx context.Context, r *repoState, q pass.Question) error {
 	key := pass.PlannedKey(q.Commit, layout.Member{Tier: q.Tier, Digest: q.Digest})
 	entries, known := r.planned.Get(key)

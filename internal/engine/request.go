@@ -118,7 +118,7 @@ func (q *Requests) retry(ctx context.Context, seed string, always bool, by, why 
 	return rejected, nil
 }
 
-// markRetry marks the tiers of a plan that are to be proposed again, or all of them.
+// markRetry marks the tiers of a plan that will be proposed again, or all of them.
 func (r *repoState) markRetry(ctx context.Context, p *pass.Previous, only []layout.Tier, who git.Person) error {
 	if len(only) == 0 {
 		return r.mark(ctx, layout.RetryBranch(r.facts.Base, p.Plan.Seed), p.Commits[r.name], who)

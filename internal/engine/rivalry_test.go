@@ -613,7 +613,7 @@ func TestABaseThatWasForcePushedComesToRest(t *testing.T) {
 	}
 }
 
-func TestARollbackAfterASquashIsNoRevert(t *testing.T) {
+func TestARollbackAfterASquashDoesNotCountAsRevert(t *testing.T) {
 	e, furrow := plantedWeb(t, oneSite(), "site-a")
 	e.plant(seeds{"web": web("app", 2, "site-a")})
 	for range 12 {

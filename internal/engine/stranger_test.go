@@ -301,7 +301,7 @@ func (s *stranger) mark() {
 	s.say("a stranger marked %s", marker("main", seed))
 }
 
-// pushJunk pushes what is no record or status where one would be.
+// pushJunk pushes a tree of nonsense where a record or a status would be.
 func (s *stranger) pushJunk() {
 	branch := []string{layout.RolloutBranch("main", "alpha"), layout.StatusBranch("main", "acme/test"), layout.RecordsBranch("main", "acme/test"), "furrow/main/tier/evil/east/00"}[s.r.IntN(4)]
 	tree := s.gitops.keep(map[string]git.Hash{"evil.yaml": s.file()})

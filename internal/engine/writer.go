@@ -114,8 +114,8 @@ const (
 	refusalRepeated = refusalShown / 2
 )
 
-// noteRefusal adds to the published state, of which nothing else changes, that this process does
-// nothing and why. Losing the race for the branch does no harm: the next pass does it again.
+// noteRefusal adds to the published state that this process does nothing, and why; nothing else of it
+// changes. Losing the race for the branch does no harm: the next pass does it again.
 func (o *observation) noteRefusal(ctx context.Context, refusal error) {
 	home := o.repos[o.engine.loaded.Home()]
 	if home == nil || home.refs == nil || home.facts.Failure != nil || o.engine.config.Process == "" {

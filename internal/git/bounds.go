@@ -31,7 +31,7 @@ var (
 // .sourceignore.
 const MaxBlob = 4 << 20
 
-// Bounded is a tree of which no more is read than bounds allow: beyond them, reading and listing fail
+// Bounded reads no more of a tree than bounds allow: beyond them, reading and listing fail
 // with an error that IsTooLarge reports. It is not safe for several goroutines.
 func Bounded(tree fs.FS, bounds Bounds) fs.FS { return &boundedFS{tree, bounds, bounds} }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // reads bounds how many events are read at once. Who is genuine is known only when a body has been
-// read, so a body that takes longer than the grace is cut off once another one waits for its place.
+// read, so a body that takes longer than the grace is cut off once another one waits.
 type reads struct {
 	free    chan struct{}
 	waiting chan struct{}

@@ -163,7 +163,7 @@ func (s slow) Read([]byte) (int, error) {
 }
 
 // Signatures are known to be wrong only at the end of an event, so what is read before that has a
-// bound for all senders together. One that cannot be cut off keeps its place.
+// bound for all senders together. One that cannot be cut off keeps its slot.
 func TestFewEventsAreReadAtOnce(t *testing.T) {
 	h, err := webhook.New([]byte(secret), webhook.NewHints())
 	if err != nil {

@@ -32,7 +32,7 @@ func CheckObjectKeys(o manifest.Object) manifest.Problems {
 }
 
 // checkTemplateKeys refuses Furrow's annotations and labels on what an object makes, such as the Pods of a
-// Deployment: nothing acts on them there, although charts offer no other place for annotations.
+// Deployment: nothing acts on them there. Charts often offer annotations for Pods alone.
 func checkTemplateKeys(o manifest.Object) manifest.Problems {
 	var problems manifest.Problems
 	var walk func(path string, body map[string]any)

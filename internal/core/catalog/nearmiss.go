@@ -14,7 +14,7 @@ import (
 // without a word, and what it declares would be removed.
 
 // nearMiss returns the problem of a document that is Furrow's but for a mistake in its API group; false
-// for all others. The kind counts as well: groups of others may look like ours.
+// for all others. The kind counts as well: groups of others may resemble ours.
 func nearMiss(o manifest.Object) (manifest.Problem, bool) {
 	if o.ID.Group == v1alpha1.Group || !nearGroup(o.APIVersion()) || !nearKind(o.ID.Kind) {
 		return manifest.Problem{}, false
@@ -81,8 +81,8 @@ func mayDeclare(text []byte) bool {
 	return len(versions) == 0 && len(valuesOf(text, "metadata")) > 0 || slices.ContainsFunc(versions, nearGroup)
 }
 
-// valuesOf returns what follows a key in a text of YAML or JSON, wherever it stands, each value once: cheaply,
-// and with more than a parser would find.
+// valuesOf returns what follows a key anywhere in a text of YAML or JSON, each value once. It is cheap,
+// and finds more than a parser would.
 func valuesOf(text []byte, key string) []string {
 	var values []string
 	seen := map[string]bool{}

@@ -42,13 +42,13 @@ func TestANearMissOfADocumentIsAnError(t *testing.T) {
 		"no apiVersion":                     {"kind: Cluster\nmetadata: {name: east}\n", `c/east.yaml:1: Cluster "east": MissingField field=apiVersion`},
 		"an apiVersion in lower case":       {swap("apiVersion", "apiversion"), `c/east.yaml:1: Cluster "east": MissingField field=apiVersion`},
 
-		"a Cluster of Cluster API":          {swap("furrow.dev/v1alpha1", "cluster.x-k8s.io/v1beta2"), ""},
-		"a Cluster of a database":           {swap("furrow.dev/v1alpha1", "postgresql.cnpg.io/v1"), ""},
-		"a Cluster of kind":                 {swap("furrow.dev/v1alpha1", "kind.x-k8s.io/v1alpha4"), ""},
-		"a kind that Furrow does not have":  {strings.Replace(swap("furrow.dev", "furrow.io"), "Cluster", "Plough", 1), ""},
-		"a Template of OpenShift":           {strings.Replace(swap("furrow.dev/v1alpha1", "template.openshift.io/v1"), "Cluster", "Template", 1), ""},
-		"values that name a kind":           {"cluster:\n  kind: Cluster\n  size: 3\n", ""},
-		"what is no document but a mention": {"image: registry.example.com/furrow.io\n", ""},
+		"a Cluster of Cluster API":         {swap("furrow.dev/v1alpha1", "cluster.x-k8s.io/v1beta2"), ""},
+		"a Cluster of a database":          {swap("furrow.dev/v1alpha1", "postgresql.cnpg.io/v1"), ""},
+		"a Cluster of kind":                {swap("furrow.dev/v1alpha1", "kind.x-k8s.io/v1alpha4"), ""},
+		"a kind that Furrow does not have": {strings.Replace(swap("furrow.dev", "furrow.io"), "Cluster", "Plough", 1), ""},
+		"a Template of OpenShift":          {strings.Replace(swap("furrow.dev/v1alpha1", "template.openshift.io/v1"), "Cluster", "Template", 1), ""},
+		"values that name a kind":          {"cluster:\n  kind: Cluster\n  size: 3\n", ""},
+		"a mention outside of a document":  {"image: registry.example.com/furrow.io\n", ""},
 	}
 	texts := golden.Of(t)
 	for sentence, c := range cases {

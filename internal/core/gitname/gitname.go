@@ -32,7 +32,7 @@ const (
 // may find such a file: the usual one, and the one for directories with many names alike.
 type specialName struct{ name, short, hashed string }
 
-// special are the names that Git's protectHFS and protectNTFS look for. All but the first are files, and
+// special are the names that Git's protectHFS and protectNTFS refuse. All but the first are files, and
 // no server accepts a directory of the second or third name.
 var special = []specialName{
 	{".git", "git", ""},
@@ -124,8 +124,8 @@ func (s specialName) isShort(name string) bool {
 	return len(name) == len("gi7eba~1") && strings.HasPrefix(s.hashed, begin)
 }
 
-// Fold returns the one form of all paths that macOS or Windows treats as equal: case and the way in which
-// an accent is encoded make no difference there.
+// Fold returns the one form of all paths that macOS or Windows treats as equal: case and the encoding of
+// accents make no difference there.
 func Fold(dir string) string {
 	return strings.Map(func(r rune) rune {
 		least := r

@@ -101,7 +101,7 @@ func (d *decider) groupsOf(pl *plan.Plan, previous *Previous) []release.Group {
 				continue
 			}
 			_, name, _ := layout.GroupOfBranch(r.Base, branch)
-			g := release.Group{Repo: repo, Name: name, Edited: p.Edited, Differs: settle(p), Rejected: p.Rejected}
+			g := release.Group{Repo: repo, Name: name, Edited: p.Edited, Differs: difference(p), Rejected: p.Rejected}
 			for _, m := range p.Tiers {
 				g.Tiers = append(g.Tiers, m.Tier)
 			}

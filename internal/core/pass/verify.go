@@ -162,7 +162,7 @@ func (d *decider) verified(pl *plan.Plan, p *Previous, repo, branch string) (pro
 	return proposal, open
 }
 
-// judgeProposal asks for what it takes to tell whether a proposal is what it says.
+// judgeProposal asks for what it needs to compare a proposal with what it says.
 func (d *decider) judgeProposal(proposal Proposal, pl *plan.Plan, p *Previous, repo string) string {
 	claims := Claims{}
 	for _, m := range proposal.Tiers {
@@ -188,9 +188,9 @@ func (d *decider) judgeProposal(proposal Proposal, pl *plan.Plan, p *Previous, r
 	return proposal.Differs(claims, own, base)
 }
 
-// settle says what a proposal brings that no plan has, and what a person can do about it; empty where
-// there is nothing.
-func settle(p Proposal) string {
+// difference says what a proposal brings that no plan has, and what a person can do about it. It is empty
+// if there is nothing.
+func difference(p Proposal) string {
 	if p.differs == "" {
 		return ""
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/review"
 )
 
-func TestWhyNowLooksAtAllThatAPlanIsMadeOf(t *testing.T) {
+func TestWhyNowNamesWhicheverInputChanged(t *testing.T) {
 	doc := func(kind, name, spec string) string {
 		return "apiVersion: furrow.dev/v1alpha1\nkind: " + kind + "\nmetadata: {name: " + name + "}\nspec: {" + spec + "}\n"
 	}

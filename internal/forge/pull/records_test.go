@@ -8,8 +8,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge"
 )
 
-// What is settled is not gone over in each pass, and nothing stays of what is dropped.
-func TestRecordsRememberOnlyWhatIsNotSettled(t *testing.T) {
+// A pass reads only the records that are unfinished, and nothing stays of a record that is dropped.
+func TestRecordsRememberOnlyTheUnfinished(t *testing.T) {
 	s := newRecords(nil, "main")
 	tier := layout.Tier{Seed: "a", Cluster: "east"}
 	branch, closed := layout.TierBranch("main", tier), time.Unix(1, 0)

@@ -12,7 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
-// paused are files of which the first rename waits.
+// paused are files whose first rename waits.
 type paused struct {
 	odb.Files
 	once    sync.Once

@@ -154,15 +154,15 @@ func TestKeysThatCannotSignAreRefusedWithoutShowingThem(t *testing.T) {
 		now        time.Time
 		want       string
 	}{
-		"nothing":                       {nil, "", now, "is empty"},
-		"a public key":                  {[]byte(public), "", now, "it is a public key"},
-		"a text":                        {[]byte("c2VjcmV0"), "", now, "neither a private key"},
-		"a cut key":                     {newSSH(t)[:120], "", now, "neither a private key"},
-		"a key with a passphrase":       {locked, "", now, "has a passphrase"},
-		"a wrong passphrase":            {locked, "wrong phrase", now, "does not open"},
-		"an RSA key":                    {rsa, "", now, "ssh-ed25519 only"},
-		"an OpenPGP key that expired":   {newPGP(t, time.Hour), "", now.Add(2 * time.Hour), "it has expired"},
-		"an OpenPGP key that is no key": {[]byte("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nc2VjcmV0\n-----END PGP PRIVATE KEY BLOCK-----\n"), "", now, "cannot be read"},
+		"nothing":                      {nil, "", now, "is empty"},
+		"a public key":                 {[]byte(public), "", now, "it is a public key"},
+		"a text":                       {[]byte("c2VjcmV0"), "", now, "neither a private key"},
+		"a cut key":                    {newSSH(t)[:120], "", now, "neither a private key"},
+		"a key with a passphrase":      {locked, "", now, "has a passphrase"},
+		"a wrong passphrase":           {locked, "wrong phrase", now, "does not open"},
+		"an RSA key":                   {rsa, "", now, "ssh-ed25519 only"},
+		"an OpenPGP key that expired":  {newPGP(t, time.Hour), "", now.Add(2 * time.Hour), "it has expired"},
+		"an OpenPGP key without a key": {[]byte("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nc2VjcmV0\n-----END PGP PRIVATE KEY BLOCK-----\n"), "", now, "cannot be read"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
