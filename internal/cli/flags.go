@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -194,6 +195,12 @@ func dnsLabel(name string) error {
 		return errors.New("must be a DNS label: at most 63 of a-z, 0-9 and -, with a letter or digit first and last")
 	}
 	return nil
+}
+
+// tierName is the check of a tier of a seed that the command names elsewhere.
+func tierName(name string) error {
+	_, err := layout.ParseTier("", name)
+	return err
 }
 
 // branchName is the check of a branch.

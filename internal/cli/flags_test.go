@@ -30,6 +30,7 @@ func TestEveryFlagIsCheckedWhereItIsParsed(t *testing.T) {
 		{"run", "kubeconfigs", []string{"/no/such"}, noDirectory},
 		{"run", "kubeconfigs", []string{file}, noFile},
 		{"run", "id", []string{"a b", "a/b", "..", "a..b", "x.lock", "-a"}, "must be at most 100 letters, digits"},
+		{"retry", "tier", []string{"", "edge-1", "edge-1/x", "/01", "edge-1/-1", "edge-1/00,west"}, "write <cluster>/<number>"},
 		{"run", "environment", []string{"", "a b/c", ".hidden"}, "must be at most 100 letters, digits"},
 		{"status", "credentials", []string{"/no/such"}, noDirectory},
 		{"status", "credentials", []string{file}, noFile},

@@ -304,7 +304,7 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 				return true
 			},
 			annotations: map[string]string{v1alpha1.AnnotationConfirm: at},
-			want: "Requested: the controller begins to remove, of Seed web: 3 objects from east. Each tier is proposed first, and deleted when you merge that.\n" +
+			want: "Requested: the controller begins to remove, of Seed web: 3 objects from east. Each tier is proposed first, and deleted when you merge that. What a Namespace, a CustomResourceDefinition, a PersistentVolumeClaim or a cluster holds or defines goes with it, whoever made it.\n" +
 				"The controller has acted on the confirmation of Seed web.\n",
 		},
 		"a wave that is skipped": {
@@ -597,7 +597,7 @@ func TestErrorsOfTheAPIServerSayWhatToDo(t *testing.T) {
 		"one Seed in all namespaces":           {"status web -A", nil, exitUsage, []string{"leave out --all-namespaces"}},
 		"a namespace, and all":                 {"status -A -n lab", nil, exitUsage, []string{"exclude each other"}},
 		"a format that there is not":           {"status -o xml", nil, exitUsage, []string{`invalid argument "xml" for "-o, --output" flag: must be table, wide, yaml or json`}},
-		"no Seed is named":                     {"retry", nil, exitUsage, []string{" takes the name of one Seed"}},
+		"no Seed is named":                     {"retry", nil, exitUsage, []string{" takes the name of one seed, or --all"}},
 		"no cluster is named":                  {"abandon", nil, exitUsage, []string{" takes the name of one cluster"}},
 		"a command that there is not":          {"sow", nil, exitUsage, []string{`kubectl furrow: there is no command "sow"`}},
 		"a flag of furrow, and not of kubectl": {"status --control-plane .", nil, exitUsage, []string{"unknown flag: --control-plane"}},

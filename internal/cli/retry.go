@@ -72,7 +72,7 @@ type retryFlags struct {
 }
 
 func (f *retryFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&f.tiers, "tier", nil, "retry this tier only, as in edge-1/01; may be given several times")
+	cmd.Flags().Var(listFlag(&f.tiers, tierName), "tier", "retry this tier only, as in edge-1/01; several with commas between them")
 	cmd.Flags().BoolVar(&f.all, "all", false, "retry all seeds that have something to retry")
 }
 
