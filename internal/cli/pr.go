@@ -21,6 +21,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -218,10 +219,13 @@ func (l located) age(now time.Time) string {
 
 // what says what it does, without the seed, cluster and tier that its name says already, and how much.
 func (l located) what() string {
-	what := l.proposal.Title
+	what, destroys := strings.CutSuffix(l.proposal.Title, template.DestroysMark)
 	if len(l.proposal.Tiers) == 1 && l.carries(l.shortName()) {
 		t := l.proposal.Tiers[0].Tier
 		what = strings.TrimSuffix(what, fmt.Sprintf(" %s on %s, tier %s", t.Seed, t.Cluster, t.Number()))
+	}
+	if destroys {
+		what += template.DestroysMark
 	}
 	if l.proposal.Edited || foreign(l.proposal) {
 		return what
