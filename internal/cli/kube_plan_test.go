@@ -101,7 +101,7 @@ func TestAPlanIsComparedWithThatOfABranch(t *testing.T) {
 	p.git("control-plane", "checkout", "--quiet", "main")
 	r = p.kubectl(a, exitProblems, "plan web --ref bad")
 	mustContain(t, r.stderr, "error: ", "the objects wait for each other in a circle")
-	mustContain(t, r.stdout, "nothing changes.\n")
+	mustContain(t, r.stdout, "Seed web cannot be planned with bad@sha1:", "; the plan in force stays.\n")
 
 	mustContain(t, p.kubectl(a, exitFailed, "plan web --ref gone").stderr, `has no branch "gone"`)
 	mustContain(t, p.kubectl(a, exitFailed, "plan web --id other").stderr, `belongs to control plane "control-plane/default" of origin `)
