@@ -121,7 +121,7 @@ func TestWhatIsOnADeadClusterOfAHubIsOrphanedBeforeItsTiersGo(t *testing.T) {
 			if p.Title == "Remove edge on edge-1, tier 01" && !strings.Contains(w.gitops.files()[file], "deletionPolicy: Orphan") {
 				t.Errorf("the removal is proposed over\n%s", w.gitops.files()[file])
 			}
-			if p.Title == "Remove edge on mgmt, tier 01" {
+			if p.Title == "Remove edge on mgmt, tier 01 (destroys data)" {
 				if _, there := w.simulator.Object("edge-1", mustID(t, "apps/Deployment/app/web")); !there {
 					t.Error("the Deployment on the abandoned cluster was deleted rather than orphaned")
 				}
@@ -132,7 +132,8 @@ func TestWhatIsOnADeadClusterOfAHubIsOrphanedBeforeItsTiersGo(t *testing.T) {
 	}
 	want := []string{
 		"Orphan edge on edge-1, tier 01", "Remove edge on edge-1, tier 01",
-		"Orphan edge on edge-1, tier 00", "Remove edge on edge-1, tier 00", "Remove edge on mgmt, tier 01", "Remove edge on mgmt, tier 00",
+		"Orphan edge on edge-1, tier 00", "Remove edge on edge-1, tier 00",
+		"Remove edge on mgmt, tier 01 (destroys data)", "Remove edge on mgmt, tier 00 (destroys data)",
 	}
 	if diff := cmp.Diff(want, titles); diff != "" {
 		t.Errorf("what was proposed (-want +got):\n%s\n%s", diff, w.describe())

@@ -55,7 +55,7 @@ func TestABrokenDocumentHoldsOnlyWhatDependsOnIt(t *testing.T) {
 		"a file that was cut off":  {map[string]string{file: "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmeta"}, manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 4}}},
 		"a file in UTF-16":         {map[string]string{file: "\xff\xfe" + strings.Join(strings.Split(good, ""), "\x00") + "\x00"}, manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 1}}},
 		"a merge that was not finished": {
-			map[string]string{file: "<<<<<<< HEAD\n" + good + "=======\n" + good + ">>>>>>> other\n"}, manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 2}},
+			map[string]string{file: "<<<<<<< HEAD\n" + good + "=======\n" + good + ">>>>>>> other\n"}, manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 1}},
 		},
 		"a kind that does not exist": {map[string]string{file: strings.Replace(good, "kind: Cluster", "kind: Clutser", 1)}, manifest.Problem{Reason: v1alpha1.ReasonUnknownKind, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 1}}},
 		"an API group that is misspelt": {

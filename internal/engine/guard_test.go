@@ -153,7 +153,7 @@ func TestWhatLeavesAClusterThatIsTakenAwayWaitsForConfirm(t *testing.T) {
 	}
 	w.control.put("main", "take it away", map[string]string{"clusters/site-1.yaml": ""})
 	w.unconfirmedRounds(12)
-	w.mustBe("site-1/tier-00", "Held (DeletionGuard)")
+	w.mustHold("one", v1alpha1.ReasonDeletionGuard, "2 of its objects from site-1")
 	if _, there := w.simulator.Object("site-1", mustID(t, "core/Namespace/app")); !there {
 		t.Error("the Namespace is gone")
 	}

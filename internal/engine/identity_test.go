@@ -352,7 +352,7 @@ func TestTheControlPlaneDocumentCountsInEveryPass(t *testing.T) {
 	e.control.put("main", "break it", map[string]string{"control-plane.yaml": document("ControlPlane", "platform", "spec: {guard: 1}"), "seeds/new.yaml": web("new", 1, "site-a")})
 	again := e.engine(rival{})
 	_, err := again.Pass(t.Context())
-	if got := golden.Fields(manifest.ProblemOf(err)); got != `control-plane.yaml:1: ControlPlane "platform": InvalidField` {
+	if got := golden.Fields(manifest.ProblemOf(err)); got != `control-plane.yaml:4: ControlPlane "platform": InvalidField field=spec.guard` {
 		t.Errorf("a pass without an owner: %s: %v", got, err)
 	}
 }

@@ -111,8 +111,8 @@ func TestTwoDocumentsOfOneRepositoryAreRefused(t *testing.T) {
 	furrow := e.engine(rival{})
 	e.rounds(10, furrow)
 	want := manifest.Problems{
-		{Reason: v1alpha1.ReasonBrokenDocument, Source: manifest.Source{File: "clusters/site-z.yaml", Line: 1}, Object: `Cluster "site-z"`, Field: "spec.gitOpsRepo", Cluster: "site-z"},
-		{Reason: v1alpha1.ReasonDuplicateDocument, Source: manifest.Source{File: "repos/z.yaml", Line: 1}, Object: `GitOpsRepo "z"`, Field: "spec.url"},
+		{Reason: v1alpha1.ReasonBrokenDocument, Source: manifest.Source{File: "clusters/site-z.yaml", Line: 4}, Object: `Cluster "site-z"`, Field: "spec.gitOpsRepo", Cluster: "site-z"},
+		{Reason: v1alpha1.ReasonDuplicateDocument, Source: manifest.Source{File: "repos/z.yaml", Line: 4}, Object: `GitOpsRepo "z"`, Field: "spec.url"},
 	}
 	if diff := cmp.Diff(want, e.report.Problems, cmpopts.IgnoreFields(manifest.Problem{}, "Message", "Next")); diff != "" {
 		t.Errorf("the problems differ (-want +got):\n%s", diff)
