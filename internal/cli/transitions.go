@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/standalone"
 	"github.com/furrow-dev/furrow/internal/state"
@@ -91,7 +92,7 @@ func (t *transitions) add(result standalone.Result) {
 		}
 	}
 	if r := result.Report.Rival; r != nil {
-		t.once("rival", fmt.Sprintf("warning: %s works on this control plane, too, at %s. One of the two is enough", r.Name, r.Revision))
+		t.once("rival", fmt.Sprintf("warning: %s reported for this control plane less than %s ago, at %s. If it still runs, stop one of the two", r.Name, shortDuration(pass.WriterTimeout), r.Revision))
 	}
 	t.seeSkipped(result.Report)
 	for _, s := range result.Report.Seeds {
