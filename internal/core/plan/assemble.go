@@ -110,7 +110,7 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 		return nil, err
 	}
 	kept := &Outcome{Kept: true, Broken: s.broken}
-	if s.previous.isOf(a.plan) {
+	if s.previous.isOf(a.plan) && c.in.Memo.rendered(s.seed.Name, s.previous.Plan) {
 		kept.Plan = s.previous.Plan
 		return kept, nil
 	}
@@ -120,6 +120,7 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	if s.previous == nil || s.previous.Plan == nil || !samePlan(s.previous.Plan, a.plan) {
 		return &Outcome{Plan: a.plan, Files: a.files, Broken: s.broken}, nil
 	}
+	c.in.Memo.noteRendered(s.seed.Name, s.previous.Plan)
 	if kept.Plan = s.previous.Plan; len(s.previous.Older) > 0 {
 		kept.Files = a.files
 	}

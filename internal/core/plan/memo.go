@@ -15,6 +15,23 @@ import (
 // goroutine.
 type Memo struct {
 	kept map[string]keptPlan
+	// same are the plans, by seed, whose reconciler objects were rendered anew and are the same.
+	same map[string]*Plan
+}
+
+// rendered reports whether the reconciler objects of a plan are known to be those that it should have.
+// Anybody who may push can have changed them on the branch, together with their hashes.
+func (m *Memo) rendered(seed string, p *Plan) bool { return m != nil && m.same[seed] == p }
+
+// noteRendered takes in a plan that came out the same when it was made anew.
+func (m *Memo) noteRendered(seed string, p *Plan) {
+	if m == nil {
+		return
+	}
+	if m.same == nil {
+		m.same = map[string]*Plan{}
+	}
+	m.same[seed] = p
 }
 
 // keptPlan is a plan that stays as long as the digest does. Plans are compared by their pointers:
