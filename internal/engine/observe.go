@@ -66,6 +66,7 @@ type repoState struct {
 // facts; an error is returned where nothing can be decided at all.
 func (e *Engine) observe(ctx context.Context) (*observation, error) {
 	e.plans.Turn()
+	e.vouched.Turn()
 	if e.memo.Turn(); e.config.Record != nil {
 		e.memo = pass.Memo{}
 	}
@@ -79,6 +80,7 @@ func (e *Engine) observe(ctx context.Context) (*observation, error) {
 		ControlPlane: pass.ControlPlane{
 			Revision: e.tree.Revision, Version: e.version(), Scope: tree.scope(), Catalog: e.loaded,
 			Compared: e.tree.Relation != nil && !e.previewing, Clone: e.tree.Clone, TakeOver: e.config.TakeOver && !e.tookOver,
+			History: tree.LastCommit != nil,
 		},
 		Repos:  map[string]*pass.Repo{},
 		Health: pass.Health{None: e.config.Channel == nil},
@@ -238,16 +240,68 @@ func (o *observation) observePlans(ctx context.Context) {
 			if !ok {
 				continue
 			}
-			b := pass.PlanOnBranch{Repo: name, Seed: seed, Commit: r.refs[branch]}
+			b := pass.PlanOnBranch{Repo: name, Seed: seed, Commit: r.refs[branch], Vouched: o.engine.vouchesFor(r, r.refs[branch])}
 			var err error
-			b.Plan, err = o.engine.readPlan(ctx, r, seed, r.refs[branch])
-			b.Failure = pass.Fail(err, git.IsTransient(err))
+			if b.Plan, err = o.engine.readPlan(ctx, r, seed, b.Commit); manifest.ReasonOf(err) == v1alpha1.ReasonInvalidPlan && !git.IsTransient(err) && !git.IsUnknown(err) {
+				b.Vouched = false
+				if last := o.engine.lastReadable(ctx, r, seed, b.Commit); last != nil {
+					b.Plan, b.Unreadable, err = last, err.Error(), nil
+				}
+			}
+			if commit, unread := r.Mirror.Commit(b.Commit); !b.Vouched && unread == nil {
+				b.Author = commit.Author.Name
+			}
+			b.Failure = pass.Fail(withAuthor(err, b), git.IsTransient(err))
 			o.facts.Plans = append(o.facts.Plans, b)
 			if b.Plan != nil && o.engine.owns(b.Plan) { // what each decision asks first
 				_ = o.answer(ctx, pass.Question{Kind: pass.AskEntries, Repo: name, Commit: r.facts.Head, Paths: tierPaths(b.Plan, name)})
 			}
 		}
 	}
+}
+
+// vouchesFor reports whether the plan at a commit needs no verification: it was verified before, or
+// the commit is signed with a key of this control plane.
+func (e *Engine) vouchesFor(r *repoState, commit git.Hash) bool {
+	known, _ := e.vouched.Get(planKey{r.name, commit})
+	return known || len(r.Mirror.Keys().Own) > 0 && r.isOwn(commit)
+}
+
+// vouch notes the plans that a decision has verified.
+func (e *Engine) vouch(d *pass.Decision) {
+	for _, p := range d.Previous {
+		for repo, commit := range p.Commits {
+			if p.Verified {
+				e.vouched.Put(planKey{repo, commit}, true)
+			}
+		}
+	}
+}
+
+// maxUnreadable is how many commits of a plan branch are searched for a plan that can be read.
+const maxUnreadable = 20
+
+// lastReadable returns the newest plan before a commit that holds none; nil where there is none. What
+// somebody pushes to a plan branch must not keep the seed from being planned.
+func (e *Engine) lastReadable(ctx context.Context, r *repoState, seed string, commit git.Hash) *plan.Plan {
+	n := 0
+	for had, err := range r.Mirror.Log(commit, git.Hash{}) {
+		if n++; err != nil || n > maxUnreadable {
+			return nil
+		}
+		if read, err := e.readPlan(ctx, r, seed, had.Hash); err == nil {
+			return read
+		}
+	}
+	return nil
+}
+
+// withAuthor adds to an error about what is on a plan branch who pushed it.
+func withAuthor(err error, b pass.PlanOnBranch) error {
+	if err == nil || b.Author == "" {
+		return err
+	}
+	return fmt.Errorf("commit %s by %s: %w", b.Commit, manifest.Printable(b.Author), err)
 }
 
 // readPlan reads the plan at a commit, which never changes, from the cache where it can. Callers

@@ -51,7 +51,7 @@ func (m *Memo) note(seed string, by keptPlan, o *Outcome) {
 // is missing in the digest.
 func (c *computation) keptBy(s *seedState) keptPlan {
 	p := s.previous
-	if c.in.Memo == nil || p == nil || p.Plan == nil || len(p.Others)+len(p.Older)+len(s.leaving)+len(s.held)+len(s.broken)+len(s.before)+len(s.moving) > 0 || c.dropping[s.seed.Name] {
+	if c.in.Memo == nil || p == nil || p.Plan == nil || p.Replaced != nil || len(p.Others)+len(p.Older)+len(s.leaving)+len(s.held)+len(s.broken)+len(s.before)+len(s.moving) > 0 || c.dropping[s.seed.Name] {
 		return keptPlan{}
 	}
 	var d digester
