@@ -67,7 +67,7 @@ func TestRequests(t *testing.T) {
 	p := pass("a pass in which nothing changed")
 	s.must(s.forge.Gate(t.Context(), p, forge.Gate{Shut: "b is no longer Released"}))
 	s.must(s.forge.Gate(t.Context(), p, forge.Gate{Shut: "b is no longer Released"}))
-	s.wantRequests("a gate that fails", "POST /labels", "POST /issues/1/labels", "POST /statuses")
+	s.wantRequests("a gate that fails", "PATCH /pulls/1", "POST /labels", "POST /issues/1/labels", "POST /statuses")
 	_, err = s.forge.Propose(t.Context(), s.push(first, "w2"))
 	s.must(err)
 	s.wantRequests("an update", "PATCH /pulls/1", "DELETE /issues/1/labels") // a new commit has no status
