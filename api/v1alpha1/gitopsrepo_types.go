@@ -126,9 +126,8 @@ type SigningSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	Credentials string `json:"credentials,omitempty"`
 
-	// Create says whether 'furrow controller' makes a Secret with an SSH key where there is no such
-	// Secret: Never, which is the default, or IfMissing. The public key is then in signing.pub of the
-	// Secret.
+	// Create lets 'furrow controller' make the Secret with an SSH key if it does not exist: IfMissing, or
+	// Never, the default. The Secret also has the public key, in signing.pub.
 	// +optional
 	Create KeyCreation `json:"create,omitempty"`
 

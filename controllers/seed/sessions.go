@@ -55,8 +55,8 @@ func (s *session) note(repositories []string) {
 	s.repositories = repositories
 }
 
-// uses reports whether one of the URLs is that of a repository of the last pass, and notes them for
-// the next one then.
+// uses reports whether the last pass used a repository with one of the URLs. If so, it notes the URLs for
+// the next pass.
 func (s *session) uses(urls []string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,8 +24,8 @@ var verbs = regexp.MustCompile(`%(\[\d+\])?[a-z]|\{\{[^}]*\}\}`)
 // notCommands are texts in quotes that name a group of commands, or a part of one.
 var notCommands = map[string]bool{"furrow pr": true, "furrow abandon … --undo": true}
 
-// TestEveryHintIsACommand reads the texts of the program for the commands that they name, and has the
-// real commands parse them: a renamed flag, a placeholder or another number of arguments is found.
+// TestEveryHintIsACommand collects the commands that messages name, and lets the real command tree parse
+// them. It finds renamed flags, placeholders and wrong numbers of arguments.
 func TestEveryHintIsACommand(t *testing.T) {
 	hints := map[string]string{}
 	for _, dir := range []string{"..", "../../api", "../../controllers", "../../templates"} {

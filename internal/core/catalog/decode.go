@@ -162,7 +162,7 @@ func nearestField(key string, names []string) string {
 	return "Remove it, or write one of: " + strings.Join(names, ", ") + "."
 }
 
-// collectFields adds the fields of a struct, and of those that are inlined in it, by their names.
+// collectFields adds the fields of a struct by name, including those of inlined structs.
 func collectFields(t reflect.Type, known map[string]reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)

@@ -77,8 +77,7 @@ type Variant struct {
 	Objects []manifest.Object
 }
 
-// VariantSeparator is between the names of what makes a variant: that of the package, and those of
-// overrides.
+// VariantSeparator separates the names in a variant's name: the package's variant, then its overrides.
 const VariantSeparator = " + "
 
 // Default reports whether the variant is for the clusters that no other one chooses.

@@ -41,10 +41,9 @@ var defaultPorts = map[string]string{"http": "80", "https": "443", "ssh": "22"}
 // slashes are those that servers read as one.
 var slashes = regexp.MustCompile("/{2,}")
 
-// CanonicalURL returns the one form of all ways to write the URL of a repository: without user,
-// query and default port, the scheme and the host in lower case, the path without doubled slashes, and
-// without .git and slashes at its end. That of a directory of this machine is its clean path. Repositories are compared by
-// it and by nothing else.
+// CanonicalURL returns one form for all ways to write a repository's URL: no user, query or default
+// port; scheme and host in lower case; no doubled slashes in the path, and no .git or slash at its end.
+// For a directory on this machine it returns the clean path. Repositories are compared by this form only.
 func CanonicalURL(raw string) string {
 	if raw == "" {
 		return ""

@@ -136,7 +136,7 @@ func Fold(dir string) string {
 	}, norm.NFC.String(dir))
 }
 
-// Within reports whether a path is that of a directory, or lies below it.
+// Within reports whether a path is a directory or lies below it.
 func Within(at, dir string) bool { return at == dir || strings.HasPrefix(at, dir+"/") }
 
 // BranchFault returns what is wrong with the name of a branch, by the rules of git check-ref-format. A

@@ -14,7 +14,7 @@ import (
 // ambiguity is something in a document that tools read differently.
 type ambiguity struct {
 	node *yaml3.Node
-	// key is that of the value, or empty where the text is a key itself.
+	// key is the key of the value; empty if the ambiguous text is itself a key.
 	key string
 	// elsewhere is what other tools make of it.
 	elsewhere string

@@ -15,7 +15,7 @@ import (
 type Relation string
 
 const (
-	// Same is also the relation of what cannot be compared, such as files on disk.
+	// Same is the same commit. Files on disk, which cannot be compared, count as the same.
 	Same Relation = "Same"
 	// Older is a commit in the history of the one that is read.
 	Older Relation = "Older"
