@@ -86,7 +86,7 @@ func (o *observation) notSigned() (out manifest.Problems) {
 			base := r.facts.Base
 			for _, branch := range []string{layout.RetryBranch(base, seed), layout.ConfirmBranch(base, seed), layout.ConfirmLeavingBranch(base, seed), layout.RolloutBranch(base, seed)} {
 				signed := r.facts.Signed[branch]
-				counts := signed.State == string(signature.Good) && (branch == layout.RolloutBranch(base, seed) || !r.facts.Asked(branch).IsZero())
+				counts := signed.Good() && (branch == layout.RolloutBranch(base, seed) || !r.facts.Asked(branch).IsZero())
 				if r.refs[branch].IsZero() || counts {
 					continue
 				}

@@ -72,8 +72,8 @@ func IdentityOf(s *state.State) plan.Identity {
 	return plan.Identity{Owner: s.Owner, Origin: s.Origin}
 }
 
-// readStatus reads a published state; nil where the branch has none that can be read and is Furrow's, and one that
-// says whose it is and no more where another version of Furrow wrote it.
+// readStatus reads a published state. It returns nil if the branch has none that can be read and is
+// Furrow's. If another version of Furrow wrote it, the state says whose it is and no more.
 func (r *repoState) readStatus(ctx context.Context, commit git.Hash) (*state.State, error) {
 	if !r.isOwn(commit) {
 		return nil, nil

@@ -211,10 +211,10 @@ func (d *decider) markers(s *Seed, repo string, stays bool) []Action {
 	r := d.facts.Repos[repo]
 	keep := map[string]bool{}
 	keep[layout.ConfirmBranch(r.Base, s.Name)], keep[layout.ConfirmLeavingBranch(r.Base, s.Name)] = d.confirmations(s, repo, stays)
-	keep[layout.RetryBranch(r.Base, s.Name)] = s.retryLater[repo] && stays && d.retries(repo, s.previous, s.Name)
+	keep[layout.RetryBranch(r.Base, s.Name)] = s.retryLater[[2]string{repo, layout.RetryBranch(r.Base, s.Name)}] && stays && d.retries(repo, s.previous, s.Name)
 	for branch := range r.Refs {
 		if tier, ok := layout.RetriedTier(r.Base, branch); ok && tier.Seed == s.Name {
-			keep[branch] = s.retryLater[repo+" "+branch] && stays && r.Asked(branch) == s.previous.commit(repo)
+			keep[branch] = s.retryLater[[2]string{repo, branch}] && stays && r.Asked(branch) == s.previous.commit(repo)
 		}
 	}
 	var out []Action

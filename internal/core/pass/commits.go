@@ -89,7 +89,8 @@ type plannedLast struct {
 	relation       Relation
 }
 
-// plannedLast returns the first such revision of the plans of this control plane, or of its state; nil where the one that is read follows all of them.
+// plannedLast returns the first such revision among the plans of this control plane and its state; nil if
+// the revision that is read follows all of them.
 func (d *decider) plannedLast() *plannedLast {
 	for _, name := range slices.Sorted(maps.Keys(d.previous)) {
 		p := d.previous[name]

@@ -65,9 +65,8 @@ type Seed struct {
 	recorded map[string]layout.Hash
 	// unreadable reports whether that record cannot be read.
 	unreadable bool
-	// retryLater says, by repository, that a retry that a person asked for is not finished, and by
-	// repository and marker the same of a single tier.
-	retryLater map[string]bool
+	// retryLater says, by repository and marker, that a retry that a person asked for is not finished.
+	retryLater map[[2]string]bool
 	// decided reports whether the states of its tiers are known.
 	decided bool
 }
@@ -106,7 +105,8 @@ func Decide(f *Facts) (*Decision, []Question) { return new(Memo).Decide(f) }
 // Decide returns the decision, or the questions that must be answered first: the decision is nil
 // while there are questions. It changes nothing in f.
 //
-// There are four steps: what became of the plans on their branches, which plan is in force for each
+// There are five steps: whether the commit that is read may replace the plans that are there, what became
+// of the plans on their branches, which plan is in force for each
 // seed and the facts of those plans, the states of their tiers, and the actions. A step that asked
 // something is finished, so all its questions are asked at once, and then the call ends: the next
 // step would conclude from facts that are missing. The caller answers and calls again, and that step
@@ -480,7 +480,7 @@ func (d *decider) release() {
 			continue
 		}
 		asked := d.asked
-		s.Failures, s.retryLater = map[layout.Tier]*Failure{}, map[string]bool{}
+		s.Failures, s.retryLater = map[layout.Tier]*Failure{}, map[[2]string]bool{}
 		facts := release.Facts{
 			Tiers: s.Tiers, GroupBy: s.Plan.GroupBy, Groups: d.groupsOf(s.Plan, s.previous), Suspended: s.suspended, KeepAll: s.Failure != nil, Guarded: s.Unconfirmed != nil, Confirmed: d.confirmedLeaving(s),
 			Fleet: d.fleet, Needed: d.needed, Now: d.facts.Now, Zones: d.facts.Zones, Record: s.record,
@@ -531,8 +531,13 @@ func (d *decider) limitOpen() {
 			continue
 		}
 		share := map[string]int{}
+		for _, seed := range wanted {
+			share[seed] = 0
+		}
 		for i, opens := range Share(wanted, room) {
-			share[wanted[i]] += map[bool]int{true: 1}[opens]
+			if opens {
+				share[wanted[i]]++
+			}
 		}
 		for seed, n := range share {
 			d.seeds[seed].Result.LimitNew(d.seeds[seed].Plan, name, n, most)
@@ -638,8 +643,9 @@ func (d *decider) noteRetryLater(s *Seed) {
 			answer := d.closed(t.Repo, status.Tier, t.Digest(), t.Paths())
 			later = answer.Failure != nil || answer.Outcome != "" && answer.Outcome != release.ClosedNone
 		}
-		branch := layout.RetryTierBranch(d.facts.Repos[t.Repo].Base, status.Tier)
-		s.retryLater[t.Repo+" "+branch] = later
-		s.retryLater[t.Repo] = s.retryLater[t.Repo] || later
+		base := d.facts.Repos[t.Repo].Base
+		all := [2]string{t.Repo, layout.RetryBranch(base, s.Name)}
+		s.retryLater[[2]string{t.Repo, layout.RetryTierBranch(base, status.Tier)}] = later
+		s.retryLater[all] = s.retryLater[all] || later
 	}
 }

@@ -47,9 +47,9 @@ func (d *decider) holdRemovals(outcomes map[string]*plan.Outcome) {
 	}
 }
 
-// holdLostClusters holds the plans by which everything leaves a cluster that no document declares any more,
-// however little that is: a document that was renamed, commented out or mistyped looks the same. What
-// seeds create needs no document, and an abandoned cluster is given up on purpose.
+// holdLostClusters holds a plan that takes everything off a cluster which no document declares any more,
+// however little that is: a renamed, commented-out or mistyped document has the same effect. Clusters that
+// seeds create need no document, and an abandoned cluster was given up on purpose.
 func (d *decider) holdLostClusters() {
 	created := d.createdBySeeds()
 	for _, s := range d.seeds {

@@ -33,7 +33,7 @@ func (d *decider) observeRollout(s *Seed) error {
 			s.recorded = map[string]layout.Hash{}
 		}
 		s.recorded[repo] = at
-		if !r.IsOwn(branch) && r.Signed[branch].State != goodSignature {
+		if !r.IsOwn(branch) && !r.Signed[branch].Good() {
 			continue // somebody else's, which is written over
 		}
 		d.missing = false

@@ -8,7 +8,7 @@ import (
 
 // Signature says who signed a commit.
 type Signature struct {
-	// State is Good for one that matches the commit and a key that may count.
+	// State is the verdict, in the words of internal/git/signature.
 	State string `json:"state"`
 	// Key is the key's fingerprint, as far as the signature names it.
 	Key string `json:"key,omitempty"`
@@ -16,7 +16,8 @@ type Signature struct {
 	Name string `json:"name,omitempty"`
 }
 
-const goodSignature = "Good"
+// Good reports whether the signature matches the commit and a key that may count.
+func (s Signature) Good() bool { return s.State == "Good" }
 
 // Request is what a person asks for with the commit of a marker.
 type Request struct {
@@ -29,7 +30,7 @@ type Request struct {
 // IsOwn reports whether the commit of a branch may be Furrow's: one that is signed with a key of its
 // own, or any where it has no keys.
 func (r *Repo) IsOwn(branch string) bool {
-	return len(r.OwnKeys) == 0 || r.Signed[branch].State == goodSignature && slices.Contains(r.OwnKeys, r.Signed[branch].Key)
+	return len(r.OwnKeys) == 0 || r.Signed[branch].Good() && slices.Contains(r.OwnKeys, r.Signed[branch].Key)
 }
 
 // Asked returns the commit about which a marker asks for something; zero if it asks for nothing that
@@ -37,7 +38,7 @@ func (r *Repo) IsOwn(branch string) bool {
 func (r *Repo) Asked(marker string) layout.Hash {
 	request, made := r.Requests[marker]
 	switch {
-	case len(r.OwnKeys) > 0 && (!made || r.Signed[marker].State != goodSignature):
+	case len(r.OwnKeys) > 0 && (!made || !r.Signed[marker].Good()):
 		return layout.Hash{}
 	case made:
 		return request.Of
