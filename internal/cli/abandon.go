@@ -48,8 +48,7 @@ what was orphaned by then stays so.`,
 		}
 		return abandonTable(cmd.OutOrStdout(), fmt.Sprintf(done, args[0]), seeds, args[0])
 	})
-	session.add(cmd)
-	session.addSigning(cmd)
+	session.addAsking(cmd)
 	cmd.Flags().BoolVar(&undo, "undo", false, "take it back: wait for the cluster again")
 	return cmd
 }

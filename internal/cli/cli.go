@@ -296,8 +296,9 @@ func allowHTTP(flags *pflag.FlagSet, allow *bool) {
 	flags.BoolVar(allow, "allow-http", false, "open repositories by http:// on other machines too: what is sent there, credentials included, can be read on the way")
 }
 
-// addSigning is for commands that ask for something.
-func (f *sessionFlags) addSigning(cmd *cobra.Command) {
+// addAsking is for commands that ask for something, instead of add.
+func (f *sessionFlags) addAsking(cmd *cobra.Command) {
+	f.add(cmd)
 	f.asks = true
 	cmd.Flags().Var(textFlag(&f.signWith, "", existingFile), "sign-with", "private key that the request is signed with, in the place of Furrow's own: an SSH key of type ed25519 or an armored OpenPGP key, whose passphrase is FURROW_SIGNING_PASSPHRASE; its public key is one of spec.signing.requesters of the GitOpsRepo")
 }

@@ -112,6 +112,15 @@ func TestEveryFlagHasACheck(t *testing.T) {
 	}
 }
 
+func TestEveryRequestCanBeSigned(t *testing.T) {
+	for _, name := range []string{"retry", "confirm", "abandon", "rollout pause", "rollout resume", "rollout skip"} {
+		cmd, _, err := newRoot().Find(strings.Fields(name))
+		if err != nil || cmd.Flags().Lookup("sign-with") == nil {
+			t.Errorf("furrow %s has no --sign-with: %v", name, err)
+		}
+	}
+}
+
 func TestAVariableOfTheEnvironmentIsCheckedLikeItsFlag(t *testing.T) {
 	for variable, command := range map[string]string{
 		"FURROW_CREDENTIALS": "status",

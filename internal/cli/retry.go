@@ -40,10 +40,7 @@ the branch furrow/<base>/rollout/<seed>.`,
 		Args:    which.args, ValidArgsFunction: session.completeSeeds,
 	}
 	cmd.RunE = session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
-		seed := ""
-		if len(args) > 0 {
-			seed = args[0]
-		}
+		seed := strings.Join(args, "")
 		tiers, err := which.of(seed)
 		if err != nil {
 			return err
@@ -58,7 +55,7 @@ the branch furrow/<base>/rollout/<seed>.`,
 			return retry(ctx, a, &who, tiers...)
 		})
 	})
-	session.add(cmd)
+	session.addAsking(cmd)
 	addOverwrite(cmd, &yes)
 	which.add(cmd)
 	who.add(cmd)
@@ -195,8 +192,7 @@ func newAsk(cmd *cobra.Command, ask func(context.Context, *asking) error) *cobra
 	cmd.RunE = session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
 		return askOf(cmd, s, args[0], ask)
 	})
-	session.add(cmd)
-	session.addSigning(cmd)
+	session.addAsking(cmd)
 	return cmd
 }
 

@@ -112,8 +112,7 @@ plan that the control plane asks for now, and end with the next one.`,
 			})
 		})(cmd, args)
 	}
-	session.add(cmd)
-	session.addSigning(cmd)
+	session.addAsking(cmd)
 	flags.add(cmd)
 	cmd.Flags().BoolVar(&now, "now", false, "go to all clusters at once, whatever the waves, windows and limits")
 	return cmd
