@@ -35,8 +35,8 @@ type request struct {
 }
 
 var (
-	retryRequest = request{"retry", "retry", "tier of Seed %s that is rejected, reverted or held by foreign content", v1alpha1.AnnotationRetry, func(s *v1alpha1.Seed) string { return s.Status.Handled.Retry }}
-	confirmation = request{"confirm", "confirmation", "removal of Seed %s that waits for it", v1alpha1.AnnotationConfirm, func(s *v1alpha1.Seed) string { return s.Status.Handled.Confirm }}
+	retryRequest = request{"retry", "retry", "tier of %s that is rejected, reverted or held by foreign content", v1alpha1.AnnotationRetry, func(s *v1alpha1.Seed) string { return s.Status.Handled.Retry }}
+	confirmation = request{"confirm", "confirmation", "removal of %s that waits for it", v1alpha1.AnnotationConfirm, func(s *v1alpha1.Seed) string { return s.Status.Handled.Confirm }}
 	abandonment  = request{"abandon", "list of abandoned clusters", "", v1alpha1.AnnotationAbandon, func(s *v1alpha1.Seed) string { return s.Status.Handled.Abandon }}
 	requests     = []request{retryRequest, confirmation, rolloutRequest, abandonment}
 )
@@ -87,46 +87,11 @@ shows what became of it. The proposals say who asked for them, and why.`,
 		}
 		return fmt.Sprintf("proposes again, of Seed %s: %s.", seed.Name, strings.Join(tiers, ", ")), nil
 	}, func() []string { return which.tiers })
-	one := cmd.RunE
-	all := f.with(func(cmd *cobra.Command, c *kubeCluster, _ []string) error { return retryAllSeeds(cmd, c, one) })
 	cmd.Args = which.args
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if which.all {
-			return all(cmd, args)
-		}
-		return one(cmd, args)
-	}
 	addOverwrite(cmd, &yes)
 	which.add(cmd)
 	who.add(cmd)
 	return cmd
-}
-
-// retryAllSeeds retries the Seeds of the namespace whose Plantings show something to retry.
-func retryAllSeeds(cmd *cobra.Command, c *kubeCluster, one func(*cobra.Command, []string) error) error {
-	var seeds v1alpha1.SeedList
-	if err := c.List(cmd.Context(), &seeds, client.InNamespace(c.namespace)); err != nil {
-		return err
-	}
-	retried := 0
-	for i := range seeds.Items {
-		seed := &seeds.Items[i]
-		plantings, err := c.plantings(cmd.Context(), seed)
-		if err != nil {
-			return err
-		}
-		if upToDate(seed) && len(toRetry(seed, plantings)) == 0 {
-			continue
-		}
-		retried++
-		if err := one(cmd, []string{seed.Name}); err != nil {
-			return err
-		}
-	}
-	if retried == 0 {
-		fmt.Fprintln(cmd.OutOrStdout(), "Nothing to retry: no Seed of the namespace has a tier that is rejected, reverted or held by foreign content.")
-	}
-	return nil
 }
 
 // withTiers returns Plantings with some of their tiers only; with all of them where none is named.
@@ -222,27 +187,27 @@ it, and shows what became of it.`,
 	})
 }
 
-// newKubeAsk makes a command by which a person requests something for one Seed. preview says what
-// the controller will do; empty if there is nothing to do, and then nothing is written, because the
-// annotation would be acted on whenever there is something later. The value is the time: any other
-// than the last one asks anew. It says who asks as well, unless who is nil, and has words.
+// newKubeAsk makes a command by which a person requests something for one Seed, or for all of the
+// namespace if its arguments may name none. preview says what the controller will do; empty if there
+// is nothing to do, and then nothing is written, because the annotation would be acted on whenever
+// there is something later. Nothing is written for any Seed before preview lets all of them. The value
+// is the time: any other than the last one asks anew. It says who asks as well, unless who is nil, and
+// has words.
 func newKubeAsk(f *kubeFlags, r request, who *whoFlags, cmd *cobra.Command, preview func(*cobra.Command, *kubeCluster, *v1alpha1.Seed) (string, error), words ...func() []string) *cobra.Command {
 	var wait waitFlags
 	cmd.Args = exactly(1, "the name of one Seed")
 	cmd.ValidArgsFunction = f.completeSeeds
 	cmd.RunE = f.with(func(cmd *cobra.Command, c *kubeCluster, args []string) error {
-		seed, err := c.seed(cmd.Context(), args[0])
+		ctx, w := cmd.Context(), cmd.OutOrStdout()
+		seeds, err := c.seedsOrAll(ctx, args)
 		if err != nil {
 			return err
 		}
-		will, err := preview(cmd, c, seed)
-		if err != nil {
-			return err
-		}
-		w := cmd.OutOrStdout()
-		if will == "" {
-			fmt.Fprintf(w, "Nothing to %s: the last pass found no %s. If that has changed since, ask again after the next pass.\n", r.command, fmt.Sprintf(r.about, seed.Name))
-			return c.outcome(cmd.Context(), w, seed)
+		will := make([]string, len(seeds))
+		for i, seed := range seeds {
+			if will[i], err = preview(cmd, c, seed); err != nil {
+				return err
+			}
 		}
 		value := c.now().UTC().Format(time.RFC3339Nano)
 		if who != nil {
@@ -250,16 +215,53 @@ func newKubeAsk(f *kubeFlags, r request, who *whoFlags, cmd *cobra.Command, prev
 			for _, more := range words {
 				asked = append(asked, more()...)
 			}
-			value = requestValue(cmd.Context(), asked, *who)
+			value = requestValue(ctx, asked, *who)
 		}
-		if err := c.annotate(cmd.Context(), seed, r.annotation, value); err != nil {
-			return err
+		var requested []asked
+		for i, seed := range seeds {
+			if will[i] == "" {
+				continue
+			}
+			if err := c.annotate(ctx, seed, r.annotation, value); err != nil {
+				return err
+			}
+			fmt.Fprintf(w, "Requested: the controller %s\n", will[i])
+			requested = append(requested, askedOf(seed, r, value))
 		}
-		fmt.Fprintf(w, "Requested: the controller %s\n", will)
-		return c.report(cmd.Context(), w, &wait, askedOf(seed, r, value))
+		if len(requested) == 0 {
+			about := "any Seed of " + c.where()
+			if len(args) > 0 {
+				about = "Seed " + args[0]
+			}
+			fmt.Fprintf(w, "Nothing to %s: the last pass found no %s. If that has changed since, ask again after the next pass.\n", r.command, fmt.Sprintf(r.about, about))
+			if len(args) > 0 {
+				return c.outcome(ctx, w, seeds[0])
+			}
+		}
+		for _, a := range requested {
+			if err := c.report(ctx, w, &wait, a); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	wait.add(cmd)
 	return cmd
+}
+
+// seedsOrAll returns the Seed that arguments name, or all of the namespace where they name none.
+func (c *kubeCluster) seedsOrAll(ctx context.Context, args []string) ([]*v1alpha1.Seed, error) {
+	if len(args) > 0 {
+		seed, err := c.seed(ctx, args[0])
+		return []*v1alpha1.Seed{seed}, err
+	}
+	var list v1alpha1.SeedList
+	err := c.List(ctx, &list, client.InNamespace(c.namespace))
+	seeds := make([]*v1alpha1.Seed, len(list.Items))
+	for i := range list.Items {
+		seeds[i] = &list.Items[i]
+	}
+	return seeds, err
 }
 
 // annotate writes an annotation, or removes it if the value is empty, and nothing else of the Seed.
@@ -309,7 +311,7 @@ func (c *kubeCluster) report(ctx context.Context, w io.Writer, wait *waitFlags, 
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return errNotHandled
 	case err != nil:
-		return fmt.Errorf("it was asked, and cannot be followed: %w", err)
+		return fmt.Errorf("the request was recorded, but its progress cannot be watched: %w", err)
 	case seed == nil:
 		fmt.Fprintf(w, "Seed %s is gone.\n", a.seed.Name)
 		return nil

@@ -468,6 +468,41 @@ func TestNothingIsAskedWhereNothingCanBeDone(t *testing.T) {
 	}
 }
 
+func TestARetryOfAllAsksForNothingBeforeItMayOverwriteAll(t *testing.T) {
+	var objects []client.Object
+	for name, foreign := range map[string][]string{"first": nil, "last": {"planted/east/last/tier-00/mine.yaml"}, "rest": nil} {
+		s := &v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: name, Generation: 1}}
+		s.Status.ObservedGeneration = 1
+		s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+		p := &v1alpha1.Planting{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: name + ".east", Labels: map[string]string{v1alpha1.LabelSeed: name}}}
+		p.Spec = v1alpha1.PlantingSpec{Seed: name, Cluster: "east"}
+		p.Status.Tiers = []v1alpha1.PlantingTier{{State: "Held", Reason: v1alpha1.ReasonRejected, Retry: name != "rest", Foreign: foreign}}
+		objects = append(objects, s, p)
+	}
+	a := newAPI(t, objects...)
+	wantAsked := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, name := range []string{"first", "last", "rest"} {
+			if a.seed(name).Annotations[v1alpha1.AnnotationRetry] != "" {
+				got = append(got, name)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("asked for are %q, want %q", got, want)
+		}
+	}
+	if r := a.call("retry", "--all", "--wait=false"); r.code != exitFailed || !strings.Contains(r.stderr, "--yes") {
+		t.Errorf("it ends with %d:\n%s", r.code, r.all())
+	}
+	wantAsked()
+	r := a.call("retry", "--all", "--wait=false", "--yes")
+	mustContain(t, r.stdout, "of Seed first: east tier 00 (Held).", "of Seed last: east tier 00 (Held).")
+	wantAsked("first", "last")
+	r = a.call("retry", "--all", "--wait=false", "-n", "nowhere")
+	mustContain(t, r.stdout, "Nothing to retry: the last pass found no tier of any Seed of namespace nowhere that is rejected")
+}
+
 // TestAControllerThatActsLaterIsWaitedFor has the status written while the command watches.
 func TestAControllerThatActsLaterIsWaitedFor(t *testing.T) {
 	a := newAPI(t)
