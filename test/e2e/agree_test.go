@@ -76,7 +76,7 @@ type proposed struct {
 }
 
 // The front ends run one after the other on identical repositories: same names, same commits, same URLs. So the results
-// can be compared in full.
+// can be compared in full. Only the commands in texts differ: each front end names its own.
 func TestFrontEndsAgree(t *testing.T) {
 	t.Parallel()
 	w := theWorld(t)
@@ -154,7 +154,7 @@ func (s *story) mergeAndRecord(tier string, later []string) proposed {
 		messages = strings.Replace(messages, line[1], "tree "+s.inGitOps("rev-parse", line[1]+"^{tree}"), 1)
 	}
 	p := proposed{
-		Tier: tier, Title: pull.Title, Body: pull.Body, Messages: messages, Tree: s.inGitOps("rev-parse", head+"^{tree}"),
+		Tier: tier, Title: pull.Title, Body: strings.ReplaceAll(pull.Body, "`kubectl furrow ", "`furrow "), Messages: messages, Tree: s.inGitOps("rev-parse", head+"^{tree}"),
 		Plan: s.inGitOps("rev-parse", "refs/remotes/origin/furrow/main/plan/parts^{tree}"),
 	}
 	for _, label := range pull.Labels {

@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -32,9 +33,11 @@ func CheckObjectKeys(o manifest.Object) manifest.Problems {
 }
 
 // checkTemplateKeys refuses Furrow's annotations and labels on what an object makes, such as the Pods of a
-// Deployment: nothing acts on them there. Charts often offer annotations for Pods alone.
+// Deployment: nothing acts on them there. Charts often offer annotations for Pods alone. What the object
+// has itself is no mistake there: commonAnnotations of Kustomize write it to both.
 func checkTemplateKeys(o manifest.Object) manifest.Problems {
 	var problems manifest.Problems
+	own, _ := o.Body["metadata"].(map[string]any)
 	var walk func(path string, body map[string]any)
 	walk = func(path string, body map[string]any) {
 		for _, key := range slices.Sorted(maps.Keys(body)) {
@@ -54,8 +57,9 @@ func checkTemplateKeys(o manifest.Object) manifest.Problems {
 			default:
 				for kind, written := range map[string][]string{"annotations": v1alpha1.WrittenAnnotations, "labels": v1alpha1.WrittenLabels} {
 					keys, _ := fields[kind].(map[string]any)
+					owned, _ := own[kind].(map[string]any)
 					for _, name := range slices.Sorted(maps.Keys(keys)) {
-						if ours(name) && !slices.Contains(written, name) {
+						if ours(name) && !reflect.DeepEqual(owned[name], keys[name]) && !slices.Contains(written, name) {
 							problems = append(problems, o.Problem(v1alpha1.ReasonMisplacedKey, fmt.Sprintf("%s %s is in %s, where it has no effect", strings.TrimSuffix(kind, "s"), name, at), "Move it to metadata.annotations of the object.").WithField(name))
 						}
 					}

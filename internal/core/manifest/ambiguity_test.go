@@ -112,7 +112,6 @@ func TestFieldsOfKubernetesAreChecked(t *testing.T) {
 			[]string{
 				"error: f:10: data.big is a number, written as 12345678901234567890, and not text",
 				"error: f:7: data.debug is a boolean, written as yes, and not text",
-				"error: f:8: data.empty is empty and not text",
 				"error: f:6: data.port is a number, written as 8080, and not text",
 				"error: f:5: data.zip is a number, written as 01234, and not text",
 				`f:9: the key y is not quoted, and tools read it differently: as "true" here and in kubectl, as text in YAML 1.2 and in Kustomize`,

@@ -46,8 +46,7 @@ type Fault struct {
 func (f Fault) Unknown() bool { return f.Want == "" }
 
 // Check compares a JSON value with a Go type, as an API server does that decodes it, and returns all
-// faults in the order of the keys. Null is nothing, and fits every field; only a field that holds the
-// object's own data, such as data of a ConfigMap, wants text for each key.
+// faults in the order of the keys. Null is nothing, and fits every field.
 //
 // What contains "${" is a variable that Flux replaces before it applies the object, and fits where
 // one value does.
@@ -181,12 +180,7 @@ func (c *checker) entries(value any, t reflect.Type, path []any) {
 		return
 	}
 	elem := t.Elem()
-	data := len(path) == 1 && (elem.Kind() == reflect.String || elem.Kind() == reflect.Slice)
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		if fields[key] == nil && data {
-			c.report(append(path, key), nil, "text")
-			continue
-		}
 		c.value(fields[key], elem, append(path, key))
 	}
 }
