@@ -326,18 +326,28 @@ func (inv *Inventory) resolveRepo(c *Cluster, _ v1alpha1.Cluster) error {
 // also one above or below another: see overlaps. Those of declared clusters are compared once all
 // are known.
 func (inv *Inventory) checkRoot(c *Cluster, _ v1alpha1.Cluster) error {
-	if other, taken := inv.roots[rootOf(*c)]; taken && (c.Hub != "" || c.CreatedBy != nil) {
+	at := rootOf(*c)
+	if other, taken := inv.roots[at]; taken && (c.Hub != "" || c.CreatedBy != nil) {
 		return inv.overlap(*c, inv.Clusters[other])
 	}
 	if c.CreatedBy == nil || c.Hub != "" {
 		return nil
 	}
-	for _, name := range inv.names {
-		if other := inv.Clusters[name]; overlaps(*c, other) {
-			return inv.overlap(*c, other)
+	first := ""
+	for r, name := range inv.roots {
+		if name != c.Name && at.nests(r) && inv.Clusters[name].Hub == "" && (first == "" || name < first) {
+			first = name
 		}
 	}
+	if first != "" {
+		return inv.overlap(*c, inv.Clusters[first])
+	}
 	return nil
+}
+
+// nests reports whether one of two roots is the other one, or lies below it.
+func (r root) nests(other root) bool {
+	return r.repo == other.repo && (gitname.Within(r.path, other.path) || gitname.Within(other.path, r.path))
 }
 
 // overlaps reports whether the root path of a cluster is that of another, or lies above or below it:
@@ -345,8 +355,7 @@ func (inv *Inventory) checkRoot(c *Cluster, _ v1alpha1.Cluster) error {
 // behind a hub has no root, so only an equal path is a mistake.
 func overlaps(a, b Cluster) bool {
 	ra, rb := rootOf(a), rootOf(b)
-	nested := a.Hub == "" && b.Hub == "" && (gitname.Within(ra.path, rb.path) || gitname.Within(rb.path, ra.path))
-	return a.Name != b.Name && ra.repo == rb.repo && (ra.path == rb.path || nested)
+	return a.Name != b.Name && (ra == rb || a.Hub == "" && b.Hub == "" && ra.nests(rb))
 }
 
 // overlap returns the problem of a cluster whose root path overlaps with that of another.

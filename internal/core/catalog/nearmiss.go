@@ -36,9 +36,6 @@ func likeKind(kind string) string {
 			return ours
 		}
 	}
-	if len(kind) > 2*len("RolloutPolicy") {
-		return ""
-	}
 	if like := manifest.Nearest(kind, kinds)[0]; manifest.Distance(strings.ToLower(kind), strings.ToLower(like)) <= slip {
 		return like
 	}

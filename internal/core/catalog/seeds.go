@@ -158,24 +158,18 @@ type assembly struct {
 	variants []Variant
 	clusters map[string]v1alpha1.Cluster
 	warnings manifest.Problems
+	// Variants repeat what is wrong with what they share.
+	reported, warned manifest.Distinct
 }
 
-// report adds problems, each once: variants repeat what is wrong with what they share.
+// report adds problems, each once.
 func (a *assembly) report(problems ...manifest.Problem) {
-	for _, p := range problems {
-		if !slices.Contains(a.problems, p) {
-			a.problems = append(a.problems, p)
-		}
-	}
+	a.problems = append(a.problems, a.reported.New(problems...)...)
 }
 
 // warn adds warnings, each once.
 func (a *assembly) warn(warnings ...manifest.Problem) {
-	for _, w := range warnings {
-		if !slices.Contains(a.warnings, w) {
-			a.warnings = append(a.warnings, w)
-		}
-	}
+	a.warnings = append(a.warnings, a.warned.New(warnings...)...)
 }
 
 // completeSeeds sorts out what was rendered and fills in what the packages leave out. The
@@ -184,10 +178,11 @@ func completeSeeds(p *Packages, rendered map[string]Rendered) []Seed {
 	scopes := map[manifest.GroupKind]manifest.Scope{}
 	assemblies := make([]*assembly, 0, len(p.seeds))
 	for _, pkg := range p.Seeds() {
-		a := &assembly{Package: pkg, rendered: rendered[pkg.Name]}
+		a := &assembly{Package: pkg, rendered: rendered[pkg.Name], reported: manifest.Distinct{}, warned: manifest.Distinct{}}
+		a.reported.New(pkg.problems...)
 		a.warn(a.rendered.Warnings...)
-		a.report(rendered[pkg.Name].Problems...)
-		for _, v := range rendered[pkg.Name].Variants {
+		a.report(a.rendered.Problems...)
+		for _, v := range a.rendered.Variants {
 			a.takeVariant(v)
 		}
 		for _, v := range a.variants {
@@ -312,7 +307,8 @@ func (a *assembly) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
 		seed.Variants = append(seed.Variants, v)
 		if len(a.problems) == 0 && len(v.Objects) == 0 {
 			a.reportEmpty(v)
-			a.problems, seed.Skipped = append(a.problems, a.skipped...), nil
+			a.report(a.skipped...)
+			seed.Skipped = nil
 		}
 	}
 	seed.Warnings = a.warnings

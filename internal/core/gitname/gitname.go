@@ -137,7 +137,10 @@ func Fold(dir string) string {
 }
 
 // Within reports whether a path is a directory or lies below it.
-func Within(at, dir string) bool { return at == dir || strings.HasPrefix(at, dir+"/") }
+func Within(at, dir string) bool {
+	rest, begins := strings.CutPrefix(at, dir)
+	return begins && (rest == "" || rest[0] == '/')
+}
 
 // BranchFault returns what is wrong with the name of a branch, by the rules of git check-ref-format. A
 // name that Git refuses would make a file below refs/heads that no Git reads; one that begins with a

@@ -8,11 +8,10 @@ import (
 
 // What Git, or a filter of it, writes in place of a file.
 var (
-	lfsPointer     = []byte("version https://git-lfs.github.com/spec/")
-	gitCrypt       = []byte("\x00GITCRYPT\x00")
-	conflictStart  = []byte("<<<<<<<")
-	conflictMiddle = []byte("=======")
-	conflictEnd    = []byte(">>>>>>>")
+	lfsPointer    = []byte("version https://git-lfs.github.com/spec/")
+	gitCrypt      = []byte("\x00GITCRYPT\x00")
+	conflictStart = []byte("<<<<<<<")
+	conflictEnd   = []byte(">>>>>>>")
 )
 
 // foreign recognises text that is not what its author committed, or that no parser explains well. It
@@ -37,8 +36,9 @@ func foreign(text []byte) (line int, message, next string) {
 	return 0, "", ""
 }
 
-// isConflict reports whether a line begins one of the two sides of a conflict, or ends it. YAML cannot
-// have such a line elsewhere but in text that goes on at the start of a line.
+// isConflict reports whether a line begins a conflict, or ends it. YAML cannot have such a line elsewhere
+// but in text that goes on at the start of a line. The line between the two sides does not count: it
+// also underlines headings in the text files that Kustomize reads.
 func isConflict(line []byte) bool {
 	line = bytes.TrimRight(line, "\r\n")
 	for _, marker := range [][]byte{conflictStart, conflictEnd} {
@@ -46,7 +46,7 @@ func isConflict(line []byte) bool {
 			return true
 		}
 	}
-	return bytes.Equal(line, conflictMiddle)
+	return false
 }
 
 // Foreign explains a file that is not what its author committed: a pointer of Git LFS, a file that

@@ -22,9 +22,16 @@ func Nearest(name string, names []string) []string {
 	return out
 }
 
-// Distance counts the bytes to insert, delete or replace to make b of a (Levenshtein). It keeps one
+// farApart is by how many bytes two names differ in length that nobody mistakes for each other.
+const farApart = 64
+
+// Distance counts the bytes to insert, delete or replace to make b of a (Levenshtein). For names that
+// are farApart it is the difference of their lengths: people may write a key of a megabyte. It keeps one
 // row of the usual table: diagonal is the value of the row before, at the column before.
 func Distance(a, b string) int {
+	if longer := max(len(a), len(b)) - min(len(a), len(b)); longer > farApart {
+		return longer
+	}
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

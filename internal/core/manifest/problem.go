@@ -210,6 +210,20 @@ func ProblemsOf(err error) Problems {
 // unwraps to each of them, so errors.As finds the first.
 type Problems []Problem
 
+// Distinct remembers problems, so each is taken once: a file may have as many as lines.
+type Distinct map[Problem]bool
+
+// New returns the problems that it has not returned before.
+func (d Distinct) New(problems ...Problem) (fresh Problems) {
+	for _, p := range problems {
+		if !d[p] {
+			d[p] = true
+			fresh = append(fresh, p)
+		}
+	}
+	return fresh
+}
+
 // Error returns one problem a line.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))

@@ -76,6 +76,7 @@ func (Renderer) Render(ctx context.Context, p *catalog.Package) (catalog.Rendere
 		return catalog.Rendered{}, err
 	}
 	var out catalog.Rendered
+	warned := manifest.Distinct{}
 	for i, b := range builds {
 		if b.Fault != nil {
 			out.Problems = append(out.Problems, pkg.problem(b.Fault))
@@ -84,15 +85,9 @@ func (Renderer) Render(ctx context.Context, p *catalog.Package) (catalog.Rendere
 		var problems manifest.Problems
 		variants[i].Objects, problems = pkg.objects(b.Objects)
 		out.Problems = append(out.Problems, problems...)
-		for _, w := range pkg.ambiguities(b.Objects) {
-			if !slices.Contains(out.Warnings, w) {
-				out.Warnings = append(out.Warnings, w)
-			}
-		}
+		out.Warnings = append(out.Warnings, warned.New(pkg.ambiguities(b.Objects)...)...)
 		for _, w := range b.Warnings {
-			if p := pkg.problem(&w); !slices.Contains(out.Warnings, p) {
-				out.Warnings = append(out.Warnings, p)
-			}
+			out.Warnings = append(out.Warnings, warned.New(pkg.problem(&w))...)
 		}
 		out.Variants = append(out.Variants, variants[i])
 	}
@@ -240,11 +235,16 @@ func (p *pkg) objects(built []object) ([]manifest.Object, manifest.Problems) {
 // ambiguities returns what is ambiguous in the files that the objects of a build come from: Kustomize reads
 // some of it otherwise than kubectl does.
 func (p *pkg) ambiguities(built []object) (warnings manifest.Problems) {
+	asked := map[string]bool{}
 	for _, b := range built {
+		if asked[b.Origin] {
+			continue
+		}
+		asked[b.Origin] = true
 		for _, o := range p.objectsIn(b.Origin) {
 			for _, w := range o.Warnings() {
-				w.Source.File = path.Join(p.Root, b.Origin)
-				if w.Reason == v1alpha1.ReasonAmbiguousYAML && !slices.Contains(warnings, w) {
+				if w.Reason == v1alpha1.ReasonAmbiguousYAML {
+					w.Source.File = path.Join(p.Root, b.Origin)
 					warnings = append(warnings, w)
 				}
 			}
