@@ -36,7 +36,8 @@ type verified struct {
 	ring signature.Keyring
 	// spec is what the ring was read from; nil if that was something else.
 	spec *v1alpha1.VerifySpec
-	// file has the ControlPlane document, and blob is its content; empty if there is none.
+	// file has the ControlPlane document, and blob is its content; empty if there is none, or if the
+	// ring is of another history.
 	file string
 	blob git.Hash
 	// assumed reports whether nothing but the commit itself speaks for it.
@@ -70,12 +71,7 @@ func (s *Session) inForce(ctx context.Context, tip git.Hash) (commit git.Hash, r
 	case len(s.options.VerifyWith) > 0:
 		found, refused, err = s.newest(tip, maxUnverified, func(git.Hash) (verified, error) { return verified{ring: s.options.VerifyWith}, nil })
 	case anchor == nil:
-		var above verified
-		found, refused, err = s.newest(tip, maxFirst, func(at git.Hash) (verified, error) {
-			keys, err := s.keysAt(ctx, at, verified{ring: above.ring, spec: above.spec, file: above.file, blob: above.blob})
-			above = keys
-			return keys, err
-		})
+		found, refused, err = s.firstUse(ctx, verified{}, tip)
 		found.assumed = true
 	default:
 		found, refused, err = s.advance(ctx, *anchor, tip)
@@ -101,6 +97,18 @@ func (s *Session) anchor() (*verified, error) {
 		return s.verified, nil
 	}
 	return s.remembered()
+}
+
+// firstUse returns the newest commit that is signed by the keys that it names itself. near is a commit
+// whose document may be the same, which saves reading it.
+func (s *Session) firstUse(ctx context.Context, near verified, tip git.Hash) (found verified, refused, err error) {
+	return s.newest(tip, maxFirst, func(at git.Hash) (verified, error) {
+		keys, err := s.keysAt(ctx, at, near)
+		if err == nil {
+			near = keys
+		}
+		return keys, err
+	})
 }
 
 // newest returns the newest commit, from the tip on by first parents, that is signed by the keys that
@@ -161,14 +169,17 @@ func (s *Session) advance(ctx context.Context, anchor verified, tip git.Hash) (l
 		commits = commits[:1]
 	}
 	last = anchor
+	if parents := commits[len(commits)-1].Parents; len(parents) == 0 || parents[0] != anchor.commit {
+		last.file, last.blob = "", git.Hash{}
+	}
 	for i := len(commits) - 1; i >= 0; i-- {
-		if len(last.ring) == 0 { // nothing is asked of what follows
-			next, err := s.keysAt(ctx, tip, last)
-			if manifest.ReasonOf(err) == v1alpha1.ReasonInvalidField && err != nil {
-				return last, err, nil
+		if len(last.ring) == 0 { // nothing is asked of what follows, until a commit begins to ask
+			next, refused, err := s.firstUse(ctx, last, tip)
+			if next.commit.IsZero() {
+				next = last
 			}
 			next.assumed = last.assumed
-			return next, nil, err
+			return next, refused, err
 		}
 		verdict, err := git.Verify(s.mirror.Objects, commits[i].Hash, last.ring)
 		if err != nil {
@@ -211,8 +222,9 @@ func (s *Session) between(anchor, tip git.Hash, most int) (out []git.CommitInfo,
 	return out, nil
 }
 
-// keysAt returns the keys that a commit names. A commit whose ControlPlane document cannot be read
-// names those of the one before.
+// keysAt returns the keys that a commit names. They are those of the one before if its ControlPlane
+// document cannot be read, or if it names none and follows no commit that did: otherwise any old
+// commit of a signer, also of another repository, would end verification.
 func (s *Session) keysAt(ctx context.Context, commit git.Hash, before verified) (verified, error) {
 	out := verified{commit: commit, ring: before.ring, spec: before.spec, file: before.file, blob: before.blob}
 	if before.file != "" {
@@ -241,6 +253,9 @@ func (s *Session) keysAt(ctx context.Context, commit git.Hash, before verified) 
 		return out, nil // it cannot be planned either
 	}
 	if _, err := c.Owner("a", "b"); err != nil && c.ControlPlane == nil {
+		return out, nil
+	}
+	if named := c.ControlPlane != nil && c.ControlPlane.Spec.Verify != nil; !named && len(before.ring) > 0 && before.file == "" {
 		return out, nil
 	}
 	out.ring, out.spec, out.file, out.blob = nil, nil, "", git.Hash{}
@@ -352,6 +367,8 @@ func (s *Session) memory() string {
 type memento struct {
 	Commit git.Hash             `json:"commit"`
 	Verify *v1alpha1.VerifySpec `json:"verify,omitempty"`
+	File   string               `json:"file,omitempty"`
+	Blob   git.Hash             `json:"blob,omitzero"`
 }
 
 // remembered returns what the cache remembers; nil if that is nothing.
@@ -364,7 +381,7 @@ func (s *Session) remembered() (*verified, error) {
 	if err == nil {
 		err = json.Unmarshal(data, &had)
 	}
-	out := &verified{commit: had.Commit, spec: had.Verify}
+	out := &verified{commit: had.Commit, spec: had.Verify, file: had.File, blob: had.Blob}
 	switch {
 	case err != nil:
 	case len(s.options.VerifyWith) > 0:
@@ -377,8 +394,13 @@ func (s *Session) remembered() (*verified, error) {
 	if err != nil {
 		return nil, manifest.Problem{Reason: v1alpha1.ReasonCacheUnusable, Path: s.memory(), Message: fmt.Sprintf("%s, which remembers the last verified commit of the control plane, cannot be read: %v", s.memory(), err), Next: "Check the newest commit yourself, and delete the file"}
 	}
-	if _, err := s.mirror.Commit(out.commit); git.IsUnknown(err) {
+	switch verdict, err := git.Verify(s.mirror.Objects, out.commit, out.ring); {
+	case git.IsUnknown(err):
 		out.commit = git.Hash{}
+	case err != nil:
+		return nil, err
+	case len(s.options.VerifyWith) > 0 && verdict.State != signature.Good:
+		return nil, nil // other keys verified it
 	}
 	return out, nil
 }
@@ -394,7 +416,7 @@ func (s *Session) remember(v verified) error {
 		}
 		return nil
 	}
-	data, err := json.Marshal(memento{v.commit, v.spec})
+	data, err := json.Marshal(memento{v.commit, v.spec, v.file, v.blob})
 	if err != nil {
 		return err
 	}

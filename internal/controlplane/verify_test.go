@@ -135,6 +135,7 @@ func TestOnlyVerifiedCommitsAreInForce(t *testing.T) {
 		"a key that a verified commit takes away":    {{"ann", "ann ben", 0}, {"ann", "ann", 1}, {"ben", "-", 1}},
 		"verification that a verified commit ends":   {{"ann", "ann", 0}, {"ann", "", 1}, {"", "-", 2}},
 		"verification that begins":                   {{"", "", 0}, {"", "ann", 1}, {"", "-", 1}, {"ann", "-", 3}},
+		"what follows the beginning is not signed":   {{"", "", 0}, {"ann", "ann", 1}, {"", "-", 1}, {"eve", "-", 1}},
 		"a verified commit between two refused":      {{"ann", "ann", 0}, {"eve", "eve", 0}, {"ann", "ann", 2}, {"eve", "-", 2}},
 		"no verification":                            {{"", "", 0}, {"eve", "-", 1}},
 		"a key that cannot be read stays without it": {{"ann", "ann", 0}, {"ann", "bad", 0}, {"ann", "ann", 2}},
@@ -223,6 +224,67 @@ func TestAHistoryThatWasWrittenAnewIsJudgedByTheKeysOfTheLastVerifiedCommit(t *t
 	r.git("branch", "-f", "main", "other")
 	if got, refused := planned(t, s); got != own || refused != nil {
 		t.Errorf("of a signed history, %s is in force: %v", got, refused)
+	}
+}
+
+// Old commits of a signer have no keys, and so have those of other repositories. Whoever may rewrite the
+// branch can bring them back, and must not end verification by that.
+func TestAHistoryWithoutKeysDoesNotEndVerification(t *testing.T) {
+	dir := t.TempDir()
+	r := newSignedRepo(t, filepath.Join(dir, "control"), "ann", "eve")
+	old := r.commit("ann", r.verifying())
+	older := r.commit("ann", "")
+	r.commit("ann", r.verifying("ann"))
+	options := Options{ControlPlane: r.dir, Cache: filepath.Join(dir, "cache")}
+	running := openAt(t, options)
+	check := func(step, want string) {
+		t.Helper()
+		for name, s := range map[string]*Session{"running": running, "started anew": openAt(t, options)} {
+			if got, refused := planned(t, s); got != want {
+				t.Fatalf("%s: to a session that is %s, %s is in force (%v), want %s", step, name, got, refused, want)
+			}
+			if _, err := s.Anchor(t.Context(), nil, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check("at first", r.git("rev-parse", "HEAD"))
+	r.git("reset", "-q", "--hard", old)
+	check("after a rollback", old)
+	r.git("reset", "-q", "--hard", older)
+	check("one commit later", older)
+	r.commit("eve", r.verifying("eve"))
+	check("a stranger's commit on it", older)
+	r.git("reset", "-q", "--hard", older)
+	check("that was removed", older)
+	check("keys are named again", r.commit("ann", r.verifying("ann")))
+	check("verification ends", r.commit("ann", r.verifying()))
+	check("nothing is asked any more", r.commit("", ""))
+}
+
+func TestTheCacheDoesNotOutweighTheKeysThatTheFrontEndNames(t *testing.T) {
+	dir := t.TempDir()
+	r := newSignedRepo(t, filepath.Join(dir, "control"), "ann", "eve")
+	ring, err := signature.Parse(r.public["ann"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	hostile := r.commit("eve", r.verifying("eve"))
+	options := Options{ControlPlane: r.dir, Cache: filepath.Join(dir, "cache")}
+	s := openAt(t, options)
+	if got, _ := planned(t, s); got != hostile {
+		t.Fatalf("on first use, %s is in force", got)
+	}
+	if _, err := s.Anchor(t.Context(), nil, true); err != nil {
+		t.Fatal(err)
+	}
+	options.VerifyWith = ring
+	if got, err := planned(t, openAt(t, options)); got != "" || manifest.ReasonOf(err) != v1alpha1.ReasonCommitNotVerified {
+		t.Errorf("%s is in force: %v", got, err)
+	}
+	signed := r.commit("ann", "")
+	if got, err := planned(t, openAt(t, options)); got != signed || err != nil {
+		t.Errorf("%s is in force: %v", got, err)
 	}
 }
 
