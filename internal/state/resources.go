@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +20,7 @@ const MaxText = 512
 // Cut makes a text fit for a resource: its commands are kubectl's, it is bounded at a whole
 // character, and nothing in it but line breaks acts on a terminal.
 func Cut(text string) string {
-	return truncate.Text(manifest.PrintableLines(strings.ReplaceAll(text, "'furrow ", "'kubectl furrow ")), MaxText)
+	return truncate.Text(manifest.PrintableLines(manifest.PluginCommands(text)), MaxText)
 }
 
 // Count returns a number as resources have it.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -96,18 +95,12 @@ func (d *decider) act() {
 	}
 	out = append(out, d.shutRest()...)
 	out = append(out, d.dropAbandoned()...)
-	if d.facts.ControlPlane.Scope != nil {
-		namePlugin(out)
+	if d.facts.ControlPlane.Scope != nil { // people use custom resources
+		for i := range out {
+			out[i].Why, out[i].Body = manifest.PluginCommands(out[i].Why), manifest.PluginCommands(out[i].Body)
+		}
 	}
 	d.done = out
-}
-
-// namePlugin has the texts of proposals name the commands of people who use custom resources.
-func namePlugin(actions []Action) {
-	names := strings.NewReplacer("'furrow ", "'kubectl furrow ", "`furrow ", "`kubectl furrow ")
-	for i := range actions {
-		actions[i].Why, actions[i].Body = names.Replace(actions[i].Why), names.Replace(actions[i].Body)
-	}
 }
 
 // actionsIn lists the actions for a seed in one repository: its plan first, so no tier
