@@ -16,10 +16,10 @@ const (
 	maxBackoff   = 2 * time.Minute
 )
 
-// After restAfter passes in which nothing changed, the pause is restFactor times the interval, but
-// not longer than maxRest because of that: at rest, servers are asked less.
+// After restAfter without a change, the pause is restFactor times the interval, but not longer than
+// maxRest because of that: at rest, servers are asked less.
 const (
-	restAfter  = 15
+	restAfter  = time.Minute
 	restFactor = 5
 	maxRest    = 20 * time.Second
 )
@@ -30,8 +30,8 @@ const (
 type Pace struct {
 	failing bool
 	pauses  wait.Backoff
-	// quiet counts the passes since something changed.
-	quiet int
+	// changed is when a pass last changed something, or the first pass was made.
+	changed time.Time
 }
 
 // Next returns the pause after a pass, and whether a change on the clusters may end it early. It
@@ -46,8 +46,8 @@ func (p *Pace) Next(report *engine.Report, err error, interval time.Duration) (p
 		return max(jitter(p.pauses.Step()), asked), false
 	}
 	p.failing = false
-	if p.quiet++; report.Changed || report.Raced {
-		p.quiet = 0
+	if report.Changed || report.Raced || p.changed.IsZero() {
+		p.changed = report.Now
 	}
 	switch {
 	case report.RetryAfter > 0:
@@ -57,7 +57,7 @@ func (p *Pace) Next(report *engine.Report, err error, interval time.Duration) (p
 	case report.Raced:
 		return jitter(min(interval, firstBackoff)), true
 	}
-	if p.quiet > restAfter {
+	if report.Now.Sub(p.changed) > restAfter {
 		interval = max(interval, min(restFactor*interval, maxRest))
 	}
 	pause = jitter(interval)

@@ -26,3 +26,28 @@ func TestTheNextPassBeginsWhenARolloutMayGoOn(t *testing.T) {
 		})
 	}
 }
+
+func TestServersAreAskedLessAfterAQuietMinute(t *testing.T) {
+	began := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		after    time.Duration
+		changed  bool
+		interval time.Duration
+		want     time.Duration
+	}{
+		"something changed half a minute ago": {30 * time.Second, false, 4 * time.Second, 4 * time.Second},
+		"nothing has changed for a minute":    {61 * time.Second, false, 4 * time.Second, 20 * time.Second},
+		"the interval is short":               {61 * time.Second, false, time.Second, 5 * time.Second},
+		"the interval is longer":              {61 * time.Second, false, time.Minute, time.Minute},
+		"something changes again":             {61 * time.Second, true, 4 * time.Second, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p Pace
+			p.Next(&engine.Report{Now: began, Changed: true}, nil, c.interval)
+			pause, _ := p.Next(&engine.Report{Now: began.Add(c.after), Changed: c.changed}, nil, c.interval)
+			if off := pause - c.want; off.Abs() > c.want/5 {
+				t.Errorf("the pause is %s, want %s", pause, c.want)
+			}
+		})
+	}
+}
