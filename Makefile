@@ -21,7 +21,8 @@ RACING   := $(if $(RACE),$(GO),$(PLAIN))
 # The packages whose code or tests have goroutines, and those whose tests run on real servers. Few of the commands have
 # any: the target test runs those that watch, run and read with the race detector too.
 CONCURRENT := ./controllers/... ./internal/controlplane ./internal/engine ./internal/forge/... ./internal/git/... ./internal/simulator ./internal/probe/... ./internal/render/... ./internal/standalone
-ON_SERVERS := ./internal/forge/gitea ./internal/probe/discover ./internal/probe/flux ./test/install ./test/kubectl ./test/law ./test/scale ./test/e2e
+# The longest come first, so the others run beside them.
+ON_SERVERS := ./test/e2e ./test/law ./internal/forge/gitea ./internal/probe/discover ./internal/probe/flux ./test/install ./test/kubectl ./test/scale
 HARNESS    := ./test/servers ./test/servers/store
 # A file that is there when the tests of the harness have passed as it is now.
 HARNESS_PASSED = $${XDG_CACHE_HOME:-$$HOME/.cache}/furrow/passed-$(shell git ls-files -co --exclude-standard test/servers | xargs cat | git hash-object --stdin)
@@ -46,7 +47,7 @@ gotest = $(1) || code=1;
 
 # The slices of what is long; each takes some minutes. SEED is that of the first random history.
 CRASHES := 4
-SLICES  := crash-1 crash-2 crash-3 crash-4 disturbances front-ends histories strangers edge-calls object-database fuzz scale upgrade demo
+SLICES  := crash-1 crash-2 crash-3 crash-4 disturbances front-ends histories strangers edge-calls object-database fuzz law scale upgrade demo
 SLICE   ?= $(SLICES)
 SEED    ?= 1
 # How many histories with a stranger; make soak SLICE=strangers STRANGERS=10000 takes some hours.
@@ -112,11 +113,12 @@ test: build ## run the tests that need nothing but Go, git and make
 		$(call gotest,$(RACING) test $(BUILD) $(RACE) -json -short -timeout $(PACKAGE_TIMEOUT) ./internal/cli -run "Watch|Run|Reading"))
 	@echo "Not covered: real servers (make test-servers), and what is long (make soak)."
 
-# Results of tests on servers are not reused: go does not see all that they depend on. The tests of what starts and builds
+# Results of tests on servers are not reused: go does not see all that they depend on. Stories mostly wait for servers, so
+# more of them run at once than there are processors. The tests of what starts and builds
 # the servers run when that has changed since they passed.
 test-servers: build servers ## run the tests on real servers: etcd, Kubernetes, Flux, KWOK, Gitea
 	$(call tests,\
-		$(call gotest,$(PLAIN) test $(BUILD) -json -count=1 -p 2 -timeout $(PACKAGE_TIMEOUT) $(ON_SERVERS))\
+		$(call gotest,$(PLAIN) test $(BUILD) -json -count=1 -p 2 -parallel 3 -timeout $(PACKAGE_TIMEOUT) $(ON_SERVERS))\
 		$(call gotest,[ -e $(HARNESS_PASSED) ] || { $(PLAIN) test $(BUILD) -json -count=1 -timeout $(PACKAGE_TIMEOUT) $(HARNESS) && touch $(HARNESS_PASSED); }))
 	@echo "Not covered: what is long (make soak)."
 
@@ -165,6 +167,10 @@ FUZZ := manifest:FuzzParse manifest:FuzzText manifest:FuzzValues template:FuzzRe
 soak-fuzz:
 	for fuzz in $(FUZZ); do \
 		$(PLAIN) test $(BUILD) -run '^$$' -fuzz "^$${fuzz#*:}$$" -fuzztime 1m ./internal/core/$${fuzz%:*} || exit 1; done
+
+# The tests on servers apply each tier in fewer random orders, and always in the same.
+soak-law: servers
+	$(call tests,$(call gotest,$(PLAIN) test $(BUILD) -json -count=1 -timeout $(PACKAGE_TIMEOUT) ./test/law -run TestNoObjectOfARealPackageIsRejected -orders 20 -seed $(SEED)))
 
 soak-scale: servers
 	$(PLAIN) test $(BUILD) -run "^$$" -bench BenchmarkScale -benchtime 1x -timeout $(PACKAGE_TIMEOUT) ./test/scale

@@ -30,7 +30,7 @@ const (
 	// limit is the timeout of one wait of a story; an idle machine needs a small part of it.
 	limit = 5 * time.Minute
 	// tick is the polling interval of stories.
-	tick = 200 * time.Millisecond
+	tick = 500 * time.Millisecond
 	// rootName is the name of a story's root and of its source.
 	rootName = "root"
 )
