@@ -76,6 +76,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 			if !once {
 				options.Interval, options.Slices = interval, true
 			}
+			options.Once = once
 			options.Process = controlplane.Process("furrow run")
 			if simulate {
 				options.Simulation = &controlplane.Simulation{AnyLocal: yes}

@@ -38,6 +38,20 @@ func TestAStaleCloneReplacesNoNewerPlan(t *testing.T) {
 	}
 }
 
+func TestNobodyWaitsForARunThatHasEnded(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	p.git(".", "clone", "--quiet", "control-plane", "ahead")
+	p.git("ahead", "commit", "--quiet", "--allow-empty", "--message", "Not pushed yet")
+	r := call(t.Context(), "", "run", "--once", "--simulate", "--control-plane", p.at("ahead"), "--cache", p.at("other-cache"))
+	if r.code != exitOK {
+		t.Fatalf("a clone that is ahead ends with %d:\n%s", r.code, r.all())
+	}
+	mustContain(t, p.git("fleet.git", "for-each-ref", "--format=%(contents)", "refs/heads/furrow/main/status"), "Furrow-Clone: true", "Furrow-Ended: true")
+	p.pass()
+}
+
 func TestAControlPlaneThatIsMovedBackIsFollowedAndShown(t *testing.T) {
 	t.Parallel()
 	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})

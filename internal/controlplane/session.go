@@ -99,6 +99,8 @@ type Options struct {
 	// Interval is the time between passes in which nothing changes; zero if passes are started by
 	// hand.
 	Interval time.Duration
+	// Once reports whether the process ends after one pass.
+	Once bool
 	// Slices allows a pass to end before everything is done; the next one must follow at once.
 	Slices bool
 	// Now is the clock; time.Now if nil.
@@ -184,7 +186,7 @@ func Open(ctx context.Context, options Options) (*Session, error) {
 	config := engine.Config{
 		Owner: s.givenOwner(), ControlPlane: s.read, Open: s.openRepo, Channel: options.Channel,
 		DeletionGuard: options.DeletionGuard, Strict: options.Strict, Person: author, Asker: options.Asker, Interval: options.Interval, Now: options.Now, Progress: options.Progress, Record: options.Record, ForgeCalls: forgeCalls,
-		Process: options.Process, TakeOver: options.TakeOver,
+		Process: options.Process, TakeOver: options.TakeOver, Once: options.Once,
 	}
 	if options.Slices {
 		config.Slice = slice

@@ -178,6 +178,8 @@ type Config struct {
 	Process string
 	// TakeOver replaces plans of newer or unrelated commits of the control plane in the first pass.
 	TakeOver bool
+	// Once reports whether the process ends after one pass.
+	Once bool
 	// Person is the author of commits; When is set from Now.
 	Person git.Person
 	// Asker is the author of requests; Person where it has no name.
@@ -311,6 +313,7 @@ func (e *Engine) PassAfter(ctx context.Context, requests func(context.Context, *
 		return report, ctx.Err() // the next pass follows at once, and publishes before its work
 	}
 	e.progress(stagePublishing, 0, 0)
+	o.ending = e.config.Once
 	o.publish(ctx, report)
 	return report, ctx.Err()
 }

@@ -30,13 +30,14 @@ type observation struct {
 	repos   map[string]*repoState
 	// changed reports whether something was pushed, so the next pass should come soon.
 	changed bool
-	// raced reports whether another engine or a person was faster, so the facts are of no
-	// time.
+	// raced reports whether another engine or a person was faster, so the facts mix two moments.
 	raced bool
 	// rounds is how often questions were answered.
 	rounds int
 	// pushing says that a push is under way, which may take long.
 	pushing bool
+	// ending reports whether the next report is the last of this process.
+	ending bool
 }
 
 // repoState is one GitOps repository in this pass: what stays open between passes, and what was

@@ -105,6 +105,8 @@ type published struct {
 	all *state.State
 	// when the commit was made.
 	when time.Time
+	// living reports whether this engine made it, and it does not say that the process has ended.
+	living bool
 }
 
 // minHeartbeat bounds how often a status is pushed in which nothing has changed.
@@ -115,8 +117,12 @@ const minHeartbeat = time.Minute
 func (e *Engine) heartbeat() time.Duration { return max(e.config.Interval, minHeartbeat) }
 
 // fresh reports whether a status that was published then need not be published again without
-// changes. Where there are custom resources, these say whether passes are made.
+// changes. Where there are custom resources, these say whether passes are made. The last report of a
+// process has to say so.
 func (o *observation) fresh(when time.Time) bool {
+	if o.ending && o.engine.reported.living {
+		return false
+	}
 	return o.tree.Settings != nil || !o.pushing && o.engine.config.Now().Sub(when) < o.engine.heartbeat()
 }
 
@@ -164,7 +170,7 @@ func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Rep
 	// not let the branch be moved back gets it on top of the last one.
 	by, commit := o.engine.person(), git.Hash{}
 	for _, parents := range [][]git.Hash{nil, {old}} {
-		commit, err = r.Mirror.CommitTree(tree.Hash, parents, git.CommitMeta{Author: by, Message: o.engine.statusMessage()})
+		commit, err = r.Mirror.CommitTree(tree.Hash, parents, git.CommitMeta{Author: by, Message: o.engine.statusMessage(o.ending)})
 		if err != nil {
 			return err
 		}
@@ -180,7 +186,7 @@ func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Rep
 		return nil // another engine was faster, and has observed no less
 	}
 	if err == nil {
-		o.engine.reported = published{is.report, commit, all, by.When}
+		o.engine.reported = published{is.report, commit, all, by.When, !o.ending}
 		r.refs[branch] = commit
 	}
 	return err

@@ -22,13 +22,18 @@ const (
 	trailerProcess = "Furrow-Process"
 	trailerClone   = "Furrow-Clone"
 	trailerOrigin  = "Furrow-Origin"
+	trailerEnded   = "Furrow-Ended"
 )
 
-// statusMessage returns the message of a commit of the status branch.
-func (e *Engine) statusMessage() string {
+// statusMessage returns the message of a commit of the status branch. ended says that it is the last of
+// this process.
+func (e *Engine) statusMessage(ended bool) string {
 	trailers := []forge.Trailer{{Key: trailerProcess, Value: e.config.Process}, revisionTrailer(e.tree.Revision), {Key: trailerOrigin, Value: e.self.Origin}}
 	if e.tree.Clone {
 		trailers = append(trailers, forge.Trailer{Key: trailerClone, Value: "true"})
+	}
+	if ended {
+		trailers = append(trailers, forge.Trailer{Key: trailerEnded, Value: "true"})
 	}
 	return forge.AddTrailers("Report the state of all seeds", trailers)
 }
@@ -39,7 +44,7 @@ func WriterOf(c git.CommitInfo) *pass.Writer {
 	if t[trailerProcess] == "" {
 		return nil
 	}
-	return &pass.Writer{Name: manifest.Printable(t[trailerProcess]), Revision: manifest.Printable(t[forge.TrailerRevision]), Clone: t[trailerClone] != "", At: c.Committer.When.UTC()}
+	return &pass.Writer{Name: manifest.Printable(t[trailerProcess]), Revision: manifest.Printable(t[forge.TrailerRevision]), Clone: t[trailerClone] != "", Ended: t[trailerEnded] != "", At: c.Committer.When.UTC()}
 }
 
 // observeWriter finds out which process has published the state of this control plane last.

@@ -252,7 +252,7 @@ func (s *hublessStory) awaitUnknown(tiers ...string) {
 		s.eventually(limit, "furrow reports that the cluster of "+tier+" is unreachable", func() (bool, string) {
 			r := s.status()
 			is := r.tier(tier)
-			return is.State == "Merged" && strings.Contains(is.Message, "could not be asked"), is.State + ": " + is.Message
+			return is.State == "Merged" && strings.Contains(is.Message, "cannot be asked"), is.State + ": " + is.Message
 		})
 	}
 }
@@ -273,7 +273,7 @@ func (s *hublessStory) unreachablePassesNoGate() {
 	})
 	s.merge(pull, sdk.MergeStyleMerge)
 	s.awaitUnknown(survey0, survey1)
-	s.shows("planting survey.site survey site False 0/3 … Merged site tier 0 … could not be asked")
+	s.shows("planting survey.site survey site False 0/3 … Merged site tier 0 … cannot be asked")
 	s.passes(3)
 	s.mustNotOpen(survey2)
 	if is := s.state(survey2); is != "Blocked" {

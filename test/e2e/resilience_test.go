@@ -397,7 +397,7 @@ func (s *disturbedStory) cutOff(pull *sdk.PullRequest) {
 	}
 	s.merge(pull, sdk.MergeStyleSquash)
 	s.awaitUnknown(orders1)
-	s.shows("planting orders.site orders site False 0/1 00 Merged site tier 00: … could not be asked", "seed orders False Merged 1/3")
+	s.shows("planting orders.site orders site False 0/1 00 Merged site tier 00: … cannot be asked", "seed orders False Merged 1/3")
 	s.passes(3)
 	s.mustNotOpen(orders2)
 	if err := s.site.Resume(); err != nil {

@@ -25,7 +25,7 @@ func TestJudgeCreators(t *testing.T) {
 		"not there is Progressing, though Flux finds an empty folder healthy": {[]health.Creator{{Known: true}}, health.Progressing, v1alpha1.ReasonCreatorNotThere},
 		"a management cluster that is away is Unknown":                        {[]health.Creator{{}}, health.Unknown, v1alpha1.ReasonCreatorSilent},
 		"a creator that may not be read is Unknown, and the message says why": {
-			[]health.Creator{{Name: "Cluster fleet/edge", Message: "clusters is forbidden"}}, health.Unknown, v1alpha1.ReasonCreatorSilent,
+			[]health.Creator{{Name: "Cluster fleet/edge", Message: "cluster mgmt cannot be asked: clusters is forbidden"}}, health.Unknown, v1alpha1.ReasonCreatorSilent,
 		},
 		"a creator that is not there is named":          {[]health.Creator{{Known: true, Message: "there is no Cluster fleet/edge"}}, health.Progressing, v1alpha1.ReasonCreatorNotThere},
 		"one of two that is not current is Progressing": {[]health.Creator{whole, {Known: true, Found: true, Answers: true}}, health.Progressing, v1alpha1.ReasonClusterBeingCreated},

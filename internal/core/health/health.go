@@ -41,7 +41,8 @@ type Reconciler struct {
 	Ready string
 	// ReadyGeneration is the observedGeneration of condition Ready.
 	ReadyGeneration int64
-	// Reason and Message are those of condition Ready; where Known is false they say why.
+	// Reason and Message are those of condition Ready; where Known is false they say which cluster
+	// cannot be asked, and why.
 	Reason, Message string
 	// Revision is status.lastAppliedRevision, "<branch>@sha1:<40 hex>".
 	Revision string
@@ -109,7 +110,7 @@ type Verify struct {
 type Creator struct {
 	// Name is the creator's kind and namespace/name, if the channel reports it.
 	Name string
-	// Known is false when the management cluster could not be asked; Message is then why.
+	// Known is false when the management cluster could not be asked; Message then names it, and why.
 	Known bool
 	// Found is false when its API server answered 404 for the creator.
 	Found bool

@@ -11,7 +11,7 @@ func TestJudgeTheObject(t *testing.T) {
 	judge(t, map[string]judgement{
 		"Ready when it is what base has, whatever the server added": {seen: ready(), want: health.Ready, reason: v1alpha1.ReasonHealthy},
 		"a cluster that cannot be asked is Unknown, and says why": {
-			seen: health.Reconciler{Message: "no route to host"}, want: health.Unknown, reason: v1alpha1.ReasonClusterSilent,
+			seen: health.Reconciler{Message: "cluster edge cannot be asked: no route to host"}, want: health.Unknown, reason: v1alpha1.ReasonClusterSilent,
 		},
 		"no object is Absent, and the root has to bring it": {seen: health.Reconciler{Known: true}, want: health.Absent, reason: v1alpha1.ReasonReconcilerMissing, awaitsRoot: true},
 		"an object in deletion is Progressing, although it appears successful": {

@@ -148,7 +148,7 @@ func judgeGone(r Reconciler, creators []Creator, want Want) Verdict {
 	case !r.Known && want.Reconciler.Abandoned:
 		given = want.Reconciler
 	case !r.Known:
-		return verdict(Unknown, silence(r), "the cluster could not be asked%s%s", want.Reconciler.advice(), suffix(r.Message))
+		return verdict(Unknown, silence(r), "%s%s", unasked("the cluster", r.Message), want.Reconciler.advice())
 	case r.Found && !r.Deleting:
 		return awaiting(verdict(Behind, v1alpha1.ReasonStillPresent, "the reconciler object is still there"))
 	case r.Found:
@@ -188,7 +188,7 @@ func judgeGone(r Reconciler, creators []Creator, want Want) Verdict {
 func judgeReconciler(r Reconciler, want Want) Verdict {
 	switch {
 	case !r.Known:
-		return want.Reconciler.staying(verdict(Unknown, silence(r), "the cluster could not be asked%s", suffix(r.Message)))
+		return want.Reconciler.staying(verdict(Unknown, silence(r), "%s", unasked("the cluster", r.Message)))
 	case !r.Found:
 		return awaiting(verdict(Absent, v1alpha1.ReasonReconcilerMissing, "the reconciler object is not there yet"))
 	case r.Deleting:
@@ -326,8 +326,11 @@ func judgeCreator(c Creator, on Cluster) Verdict {
 }
 
 func creatorUnknown(c Creator, advice string) Verdict {
-	return verdict(Unknown, v1alpha1.ReasonCreatorSilent, "the management cluster could not be asked for the creator%s%s%s", named(c), advice, suffix(c.Message))
+	return verdict(Unknown, v1alpha1.ReasonCreatorSilent, "the state of the creator%s is unknown: %s%s", named(c), unasked("the management cluster", c.Message), advice)
 }
+
+// unasked says that a cluster cannot be asked; message names the cluster already, where it is not empty.
+func unasked(cluster, message string) string { return cmp.Or(message, cluster+" cannot be asked") }
 
 func named(c Creator) string {
 	if c.Name == "" {

@@ -38,6 +38,8 @@ type Writer struct {
 	Revision string `json:"revision"`
 	// Clone reports whether it read a clone of the control plane.
 	Clone bool `json:"clone,omitempty"`
+	// Ended reports whether it wrote that this was its last report.
+	Ended bool `json:"ended,omitempty"`
 	// Self reports whether it is the process that decides.
 	Self bool `json:"self,omitempty"`
 	// At is when it published.
@@ -47,11 +49,11 @@ type Writer struct {
 // WriterTimeout is for how long after its last report another process counts as running.
 const WriterTimeout = 3 * time.Minute
 
-// Lives reports whether the process is another one, and has reported lately. A time in the future
-// shows nothing.
+// Lives reports whether the process is another one that has reported lately and has not ended. A time
+// in the future shows nothing.
 func (w *Writer) Lives(now time.Time) bool {
 	age := now.Sub(w.At)
-	return !w.Self && age < WriterTimeout && age > -WriterTimeout
+	return !w.Self && !w.Ended && age < WriterTimeout && age > -WriterTimeout
 }
 
 // compareCommits refuses to go on from a commit of the control plane that does not follow the one

@@ -57,6 +57,12 @@ func TestANewerPlanIsNotReplaced(t *testing.T) {
 		"the repository does not wait for a report from the future": {
 			relation: pass.Unknown, arrange: reportedBy(was, true, -time.Hour), wantMoved: true,
 		},
+		"the repository does not wait for a run that has ended": {
+			relation: pass.Newer, arrange: func(f *pass.Facts) {
+				reportedBy(was, true, time.Minute)(f)
+				f.ControlPlane.Writer.Ended = true
+			}, wantMoved: true,
+		},
 		"the repository does not wait for a run of the repository": {
 			relation: pass.Newer, arrange: reportedBy(was, false, time.Minute), wantMoved: true,
 		},
