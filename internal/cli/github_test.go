@@ -100,6 +100,28 @@ func TestPeopleDecideOnGitHub(t *testing.T) {
 	}
 }
 
+func TestADeletedBranchIsListedAsRejected(t *testing.T) {
+	t.Parallel()
+	s, p := newGitHub(t)
+	p.write("credentials/acme", map[string]string{"token": s.Token("furrow", "repo")})
+	furrow := func(args ...string) string {
+		t.Helper()
+		return p.must(append(args, "--credentials", p.at("credentials"))...)
+	}
+	furrow("run", "--once")
+	branch := githubReader(t, s, onGitHub).open()[0].Branch
+	url := strings.Replace(s.GitURL(onGitHub), "://", "://ann:"+s.Token("ann", "repo")+"@", 1)
+	p.git("work", "push", "--quiet", url, ":"+branch)
+	for range 2 {
+		mustContain(t, furrow("run", "--once"), "a person rejected it: its branch was deleted")
+	}
+	name := strings.TrimPrefix(branch, "furrow/main/tier/")
+	mustContain(t, furrow("pr", "list"), name+"  Rejected", "its branch was deleted")
+	furrow("retry", "web")
+	furrow("run", "--once")
+	mustNotContain(t, furrow("pr", "list"), "Rejected")
+}
+
 func TestAnAppProposesOnGitHub(t *testing.T) {
 	t.Parallel()
 	s, p := newGitHub(t)

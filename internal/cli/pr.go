@@ -122,10 +122,10 @@ func foreign(p forge.Proposal) bool { return p.Digest == "" }
 // cannot be merged, whatever its gate.
 func prState(l located) string {
 	switch p := l.proposal; {
-	case foreign(p):
-		return "Foreign"
 	case p.Rejected:
 		return "Rejected"
+	case foreign(p):
+		return "Foreign"
 	case p.Differs != "":
 		return "Edited"
 	case p.Stale:
@@ -149,10 +149,11 @@ func newPRList() *cobra.Command {
   furrow pr list --cluster edge-1 -o json`,
 		Args: exactly(0, "no arguments"),
 		RunE: session.with(func(cmd *cobra.Command, s *controlplane.Session, _ []string) error {
-			all, err := proposals(cmd.Context(), s)
+			all, deleted, err := readProposals(cmd.Context(), s)
 			if err != nil {
 				return err
 			}
+			all = append(all, deleted...)
 			open := len(all)
 			all = slices.DeleteFunc(all, func(l located) bool { return !filter.matches(l) })
 			views := make([]prView, len(all))
@@ -286,30 +287,48 @@ func choose(all []located, name string) (located, bool) {
 // of them are read, because a control plane reports in one repository on its proposals in all;
 // hence the second loop.
 func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) {
+	all, _, err := readProposals(ctx, s)
+	return all, err
+}
+
+// readProposals returns those, and the rejected ones whose branches were deleted, which still hold a
+// tier.
+func readProposals(ctx context.Context, s *controlplane.Session) (out, deleted []located, err error) {
 	repos, self, err := s.Repos(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out []located
 	var gates controlplane.Gates
 	for _, name := range slices.Sorted(maps.Keys(repos)) {
 		r := repos[name]
 		refs, err := r.Mirror.Fetch(ctx, r.Base)
 		if err != nil {
-			return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
+			return nil, nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
 		}
 		if err := gates.Read(ctx, r, refs); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		list, err := r.Forge.List(ctx, refs)
 		if err != nil {
-			return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
+			return nil, nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
 		}
 		owners := r.Owners(refs)
+		if keeper, ok := r.Forge.(interface {
+			RejectedWithoutBranch(git.Refs) []forge.Proposal
+		}); ok {
+			for _, p := range keeper.RejectedWithoutBranch(refs) {
+				of, err := owners.Of(ctx, p.Seed)
+				if err != nil {
+					return nil, nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
+				}
+				p.Title = cmp.Or(p.Reason, "closed unmerged")
+				deleted = append(deleted, located{repo: r, owner: of, ours: of == self, refs: refs, proposal: p})
+			}
+		}
 		for _, p := range list {
 			of, err := owners.Of(ctx, p.Seed)
 			if err != nil {
-				return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
+				return nil, nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
 			}
 			commit, err := r.Mirror.Commit(p.Head)
 			if err != nil {
@@ -317,7 +336,7 @@ func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) 
 			}
 			l := located{repo: r, owner: of, ours: of == self, refs: refs, commit: commit}
 			if l.proposal, l.outdated, err = r.Verify(ctx, refs, p); err != nil {
-				return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
+				return nil, nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
 			}
 			out = append(out, l)
 		}
@@ -328,7 +347,13 @@ func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) 
 			out[i].gate = out[i].shut(gates)
 		}
 	}
-	return out, nil
+	deleted = slices.DeleteFunc(deleted, func(l located) bool {
+		return !slices.ContainsFunc(l.proposal.Tiers, func(m layout.Member) bool {
+			listed := slices.ContainsFunc(out, func(o located) bool { return o.repo == l.repo && o.proposal.Carries(m.Tier, m.Digest) })
+			return !listed && gates.Seed(m.Tier.Seed).Tiers[m.Tier] == release.Rejected
+		})
+	})
+	return out, deleted, nil
 }
 
 // shut returns why a proposal must not be merged now; the reason is empty if it may be. What its

@@ -370,7 +370,7 @@ func (o *observation) answerClosed(ctx context.Context, r *repoState, q pass.Que
 		answer.Failure = pass.Fail(err, git.IsTransient(err) || forge.IsGone(err))
 		return nil
 	}
-	answer.Outcome = outcomes[closed.Outcome]
+	answer.Outcome, answer.Reason = outcomes[closed.Outcome], closed.Reason
 	if closed.Outcome == forge.OutcomeMerged && len(closed.Landings) == 0 {
 		replaced, err := r.replacedSince(q.Tier.Seed, closed.Plan, q.Paths)
 		if err != nil {

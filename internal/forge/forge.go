@@ -123,7 +123,12 @@ type Closed struct {
 	Plan git.Hash
 	// URL is its web page; empty on plain Git.
 	URL string
+	// Reason is why a person rejected it, or how; empty where that is not known.
+	Reason string
 }
+
+// BranchDeleted is the reason of a rejection by deleting the branch.
+const BranchDeleted = "its branch was deleted"
 
 // Landing is how a proposal came to be on the base branch.
 type Landing struct {

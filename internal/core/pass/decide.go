@@ -606,7 +606,7 @@ func (d *decider) addClosed(s *Seed) bool {
 			continue
 		}
 		t := &s.Plan.Tiers[i]
-		closed := release.ClosedNone
+		closed, reason := release.ClosedNone, ""
 		switch r := d.repo(t.Repo); {
 		case r == nil:
 			continue
@@ -616,13 +616,13 @@ func (d *decider) addClosed(s *Seed) bool {
 				s.Failures[status.Tier] = Fail(fmt.Errorf("read closed proposals: %w", answer.Failure), answer.Failure.Transient)
 				continue
 			}
-			closed = answer.Outcome
+			closed, reason = answer.Outcome, answer.Reason
 		}
 		if closed == release.ClosedNotAsked {
 			continue
 		}
 		facts := s.Tiers[status.Tier]
-		facts.Closed = closed
+		facts.Closed, facts.ClosedReason = closed, reason
 		s.Tiers[status.Tier] = facts
 		found = true
 	}

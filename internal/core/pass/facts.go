@@ -152,6 +152,8 @@ type Since struct {
 type Closed struct {
 	// Outcome is empty only where there is a Failure.
 	Outcome release.Closed `json:"outcome,omitempty"`
+	// Reason is why a person rejected it; empty where that is not known.
+	Reason string `json:"reason,omitempty"`
 	// Landings are those that were merged, newest first.
 	Landings []Landing `json:"landings,omitempty"`
 	// Failure says why that could not be observed.

@@ -286,7 +286,7 @@ func closed(d *decision) (TierStatus, bool) {
 	case ClosedNotAsked:
 		return TierStatus{State: Queued, Reason: v1alpha1.ReasonProposing, Message: "is about to be proposed", NeedsClosed: true}, true
 	case ClosedRejected:
-		return TierStatus{State: Rejected, Reason: v1alpha1.ReasonRejected, Message: rejection("", d.name.Seed)}, true
+		return TierStatus{State: Rejected, Reason: v1alpha1.ReasonRejected, Message: rejection(d.have.ClosedReason, d.name.Seed)}, true
 	case ClosedMerged:
 		return TierStatus{State: Reverted, Reason: v1alpha1.ReasonReverted, Message: fmt.Sprintf("it was merged, and the base branch no longer has it. Change the seed, or run 'furrow retry %s' to propose it again", d.name.Seed)}, true
 	}

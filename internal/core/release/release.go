@@ -146,7 +146,9 @@ type TierFacts struct {
 	// Proposal is nil when there is none.
 	Proposal *Proposal
 	Closed   Closed
-	Health   health.Verdict
+	// ClosedReason is why a person rejected it; empty where that is not known.
+	ClosedReason string
+	Health       health.Verdict
 	// RootUnfit says what is wrong with the root that would sync the tier; without a reason when it
 	// is fit.
 	RootUnfit manifest.Problem

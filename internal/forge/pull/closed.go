@@ -52,11 +52,11 @@ func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, dig
 		case err != nil:
 			return forge.Closed{}, err
 		case text.Carries(tier, digest), tip.Carries(tier, digest):
-			return forge.Closed{Outcome: forge.OutcomeRejected, URL: r.URL}, nil
+			return forge.Closed{Outcome: forge.OutcomeRejected, URL: r.URL, Reason: forge.BranchDeleted}, nil
 		}
 	}
 	c, err := f.findClosed(ctx, refs, m)
-	return forge.Closed{Outcome: c.Outcome, Landings: f.landings(m), Plan: c.plan, URL: c.URL}, err
+	return forge.Closed{Outcome: c.Outcome, Landings: f.landings(m), Plan: c.plan, URL: c.URL, Reason: c.Reason}, err
 }
 
 // keepUp takes in what the server says, where that can have changed what is known of a tier.
@@ -94,6 +94,24 @@ func (f *Forge) deleted(refs git.Refs, seed string) []Request {
 		had, _ := f.records.number(branch, r.Number)
 		if _, there := refs[branch]; of == seed && !there && had.Outcome != forge.OutcomeMerged {
 			out = append(out, r.Request)
+		}
+	}
+	return out
+}
+
+// RejectedWithoutBranch returns the pull requests that were rejected last of their branches, where these
+// were deleted. They are those of the last List.
+func (f *Forge) RejectedWithoutBranch(refs git.Refs) []forge.Proposal {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []forge.Proposal
+	for _, branch := range slices.Sorted(maps.Keys(f.records.of)) {
+		seed, ok := layout.SeedOfBranch(f.base, branch)
+		if _, there := refs[branch]; !ok || there || len(f.records.of[branch]) == 0 {
+			continue
+		}
+		if r := f.records.of[branch][0]; r.Outcome == forge.OutcomeRejected {
+			out = append(out, forge.Proposal{Branch: branch, Seed: seed, Number: r.Number, URL: r.URL, Head: r.Head, Carried: forge.Carried{Tiers: r.Tiers}, Rejected: true, Reason: r.Reason})
 		}
 	}
 	return out
@@ -258,7 +276,7 @@ func (f *Forge) readClosing(ctx context.Context, refs git.Refs, now *record, r R
 	}
 	now.Reason = reasonIn(closing, since, r.Closed)
 	if closing.BranchDeleted && now.Outcome == forge.OutcomeRejected {
-		now.Reason = cmp.Or(now.Reason, "its branch was deleted")
+		now.Reason = cmp.Or(now.Reason, forge.BranchDeleted)
 	}
 	if closing.By == "" && !closing.BranchDeleted {
 		return answerIncomplete
