@@ -100,6 +100,34 @@ func TestPeopleDecideOnGitHub(t *testing.T) {
 	}
 }
 
+// Whoever may push the branch may copy Furrow's message. What a person merges then is shown as what it is.
+func TestAForgedProposalThatAPersonMergesIsShown(t *testing.T) {
+	t.Parallel()
+	s, p := newGitHub(t)
+	s.Protect(onGitHub, "main", &github.Protection{})
+	p.write("credentials/acme", map[string]string{"token": s.Token("furrow", "repo")})
+	furrow := func(args ...string) string {
+		t.Helper()
+		return p.must(append(args, "--credentials", p.at("credentials"))...)
+	}
+	furrow("run", "--once")
+	open := githubReader(t, s, onGitHub).open()[0]
+	url := strings.Replace(s.GitURL(onGitHub), "://", "://ann:"+s.Token("ann", "repo")+"@", 1)
+	p.git(".", "clone", "--quiet", "--branch", open.Branch, url, "forged")
+	planted := p.git("forged", "ls-files", "planted")
+	p.write("forged", map[string]string{planted: "apiVersion: v1\nkind: Namespace\nmetadata: {name: web, labels: {mine: too}}\n"})
+	p.git("forged", "commit", "--quiet", "--all", "--amend", "--no-edit", "--reset-author")
+	p.git("forged", "push", "--quiet", "--force")
+	furrow("run", "--once")
+	if err := s.As("ann").Merge(onGitHub, int(open.Number), "squash"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		furrow("run", "--once")
+	}
+	mustContain(t, furrow("status", "-o", "yaml"), "amended: commit "+p.git("forged", "rev-parse", "--short=7", "HEAD")+" by ", "says that it is Furrow's, and holds something else than planned")
+}
+
 func TestADeletedBranchIsListedAsRejected(t *testing.T) {
 	t.Parallel()
 	s, p := newGitHub(t)

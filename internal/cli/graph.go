@@ -37,7 +37,7 @@ func newGraph() *cobra.Command {
 		Long: `Graph draws the plan of one seed, which it works out as furrow plan does: a lane for each cluster,
 its tiers in the order in which they are released, and what waits for what.
 
-Three and more equal clusters are one lane. Up to 64 objects of a tier are named, by kind where they
+Three and more equal clusters of one wave are one lane. Up to 64 objects of a tier are named, by kind where they
 are more than 12; of more it shows how many there are of each kind. Where a plan has few objects, it
 shows what waits for what among them, too.
 
@@ -84,7 +84,7 @@ func writeGraph(w io.Writer, plans []*plan.Plan, format string) error {
 	if len(plans) > 1 {
 		return manifest.Problem{Reason: v1alpha1.ReasonInvalidArgument, Message: "a graph is of one seed; choose one with --seed"}
 	}
-	g := draw.New(plans[0], draw.Names{Without: func(cluster, text string) string { return general(ofCluster{cluster, text}) }, Runs: runsOf})
+	g := draw.New(plans[0], draw.Names{Without: func(cluster, text string) string { return general(ofCluster{cluster, text}) }, Runs: runsOf, Wave: func(cluster string) string { return waveOf(plans[0], cluster) }})
 	var text string
 	switch format {
 	case "dot":

@@ -25,6 +25,7 @@ var names = Names{
 		}
 		return strings.Join(some, ", ")
 	},
+	Wave: func(string) string { return "" },
 }
 
 // edge is the plan of a seed that brings clusters from mgmt, and plants a workload of some objects in three tiers on
@@ -196,3 +197,33 @@ var (
 	dotString   = regexp.MustCompile(`"([^"\\]|\\\\|\\"|\\n)*"`)
 	mermaidLine = regexp.MustCompile(`^( *(flowchart LR|end|direction LR|accTitle: [^"<>` + "`" + `]*|(subgraph )?[a-z0-9]+\["([^"<>` + "`" + `&]|<br/>)*"\]|t\d+(o\d+)? -->(\|"[^"<>|` + "`" + `&]*"\|)? t\d+(o\d+)?))?$`)
 )
+
+func TestNamesAreWholeAndApart(t *testing.T) {
+	const crd = "alertmanagerconfigs.monitoring.coreos.com"
+	p := &plan.Plan{Seed: "prometheus", Tiers: []plan.Tier{{Cluster: "east", Contents: "c1"}, {Cluster: "west", Contents: "c1"}}, Contents: []plan.Contents{{ID: "c1", Objects: []plan.Object{
+		{ID: manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: crd}},
+		{ID: manifest.ID{Kind: "ServiceAccount", Namespace: "monitoring", Name: "prometheus-k8s"}},
+		{ID: manifest.ID{Kind: "ServiceAccount", Namespace: "default", Name: "prometheus-k8s"}},
+		{ID: manifest.ID{Kind: "ServiceAccount", Namespace: "default", Name: "grafana"}},
+	}}}}
+	few := names
+	few.Wave = func(cluster string) string { return map[string]string{"east": "canary"}[cluster] }
+	many := *p
+	many.Contents = []plan.Contents{{ID: "c1", Objects: slices.Clone(p.Contents[0].Objects)}}
+	for n := range maxLines {
+		many.Contents[0].Objects = append(many.Contents[0].Objects, plan.Object{ID: manifest.ID{Kind: "Secret", Namespace: "default", Name: fmt.Sprint("secret-", n)}})
+	}
+	for what, text := range map[string]string{"SVG": New(p, few).SVG(), "SVG by kind": New(&many, few).SVG(), "DOT": New(p, few).DOT(), "Mermaid": New(p, few).Mermaid()} {
+		text := regexp.MustCompile(`(?s)<title.*?</title>|<desc.*?</desc>|tooltip="[^"]*"`).ReplaceAllString(text, "")
+		for _, want := range []string{crd, "monitoring/prometheus-k8s", "default/prometheus-k8s", "east, wave canary"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not show %q:\n%s", what, want, text)
+			}
+		}
+		for _, not := range []string{"default/grafana", "west, wave", "…"} {
+			if strings.Contains(text, not) {
+				t.Errorf("%s shows %q:\n%s", what, not, text)
+			}
+		}
+	}
+}

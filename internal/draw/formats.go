@@ -43,7 +43,7 @@ func (t *Tier) summary() []string {
 	var out []string
 	if t.listed() {
 		for _, id := range t.ids {
-			out = append(out, nameOf(id))
+			out = append(out, t.nameOf(id))
 		}
 		return out
 	}
@@ -69,7 +69,7 @@ func (t *Tier) byKind() []string {
 		if names[kind] == nil {
 			kinds = append(kinds, kind)
 		}
-		names[kind] = append(names[kind], manifest.Printable(id.Name))
+		names[kind] = append(names[kind], manifest.Printable(t.shortName(id)))
 	}
 	slices.SortStableFunc(kinds, func(a, b manifest.GroupKind) int {
 		return cmp.Or(cmp.Compare(len(names[b]), len(names[a])), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group))
@@ -93,8 +93,18 @@ func (t *Tier) byKind() []string {
 	return out
 }
 
-// nameOf names an object by its kind and name; its namespace is in tooltips and in JSON.
-func nameOf(id manifest.ID) string { return id.Kind + " " + id.Name }
+// nameOf names an object by its kind and name.
+func (t *Tier) nameOf(id manifest.ID) string { return id.Kind + " " + t.shortName(id) }
+
+// shortName names an object among those of its kind. Tooltips and JSON always have its namespace; here
+// it is only if the tier has another object of that kind and name.
+func (t *Tier) shortName(id manifest.ID) string {
+	same := func(o manifest.ID) bool { return o != id && o.Kind == id.Kind && o.Name == id.Name }
+	if id.Namespace != "" && slices.ContainsFunc(t.ids, same) {
+		return id.Namespace + "/" + id.Name
+	}
+	return id.Name
+}
 
 // DOT returns the graph in the language of Graphviz. Edges go from what is waited for to what waits.
 func (g *Graph) DOT() string {
@@ -109,7 +119,7 @@ func (g *Graph) DOT() string {
 	line(1, `edge [fontname="sans-serif", fontsize=9];`)
 	for l, lane := range g.Lanes {
 		line(1, "subgraph cluster_lane%d {", l)
-		line(2, "label=%s;", dotText(lane.Name))
+		line(2, "label=%s;", dotText(lane.label()))
 		for i := range g.Tiers {
 			t := &g.Tiers[i]
 			switch {
@@ -118,7 +128,7 @@ func (g *Graph) DOT() string {
 				line(2, "subgraph cluster_t%d {", i)
 				line(3, "label=%s;", dotText(t.Name))
 				for n, id := range t.ids {
-					line(3, "t%do%d [label=%s, tooltip=%s];", i, n, dotText(nameOf(id)), dotText(t.Objects[n]))
+					line(3, "t%do%d [label=%s, tooltip=%s];", i, n, dotText(t.nameOf(id)), dotText(t.Objects[n]))
 				}
 				line(2, "}")
 			default:
@@ -190,7 +200,7 @@ func (g *Graph) Mermaid() string {
 	line(0, "flowchart LR")
 	line(1, "accTitle: %s", mermaidWords(g.title()))
 	for l, lane := range g.Lanes {
-		line(1, "subgraph lane%d[%s]", l, mermaidText(lane.Name))
+		line(1, "subgraph lane%d[%s]", l, mermaidText(lane.label()))
 		line(2, "direction LR")
 		for i := range g.Tiers {
 			t := &g.Tiers[i]
@@ -199,7 +209,7 @@ func (g *Graph) Mermaid() string {
 			case g.few && len(t.ids) > 0:
 				line(2, "subgraph t%d[%s]", i, mermaidText(t.Name))
 				for n, id := range t.ids {
-					line(3, "t%do%d[%s]", i, n, mermaidText(nameOf(id)))
+					line(3, "t%do%d[%s]", i, n, mermaidText(t.nameOf(id)))
 				}
 				line(2, "end")
 			default:

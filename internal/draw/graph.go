@@ -53,10 +53,20 @@ type Graph struct {
 type Lane struct {
 	Name     string   `json:"name"`
 	Clusters []string `json:"clusters,omitempty"`
+	// Wave is the wave of the rollout in which the clusters are; empty if they are in none.
+	Wave string `json:"wave,omitempty"`
 	// Joined reports whether the clusters are joined although they differ.
 	Joined bool `json:"joined,omitempty"`
 	// OtherSeeds reports whether the lane has the tiers of other seeds.
 	OtherSeeds bool `json:"otherSeeds,omitempty"`
+}
+
+// label names the lane, with its wave.
+func (l Lane) label() string {
+	if l.Wave == "" {
+		return l.Name
+	}
+	return l.Name + ", wave " + l.Wave
 }
 
 // Tier is a tier on one cluster of its lane; where lanes are joined, all tiers of their clusters on
@@ -107,6 +117,8 @@ type Names struct {
 	Without func(cluster, text string) string
 	// Runs names some of all clusters.
 	Runs func(some, all []string) string
+	// Wave returns the wave in which a cluster is; empty if it is in none.
+	Wave func(cluster string) string
 }
 
 // builder makes a Graph.
@@ -172,7 +184,7 @@ func (b *builder) addLanes() {
 		}
 		b.lanes[t.Cluster] = -1
 		b.all = append(b.all, t.Cluster)
-		key := b.signature(t.Cluster, bodies)
+		key := b.names.Wave(t.Cluster) + "\x00" + b.signature(t.Cluster, bodies)
 		if of[key] == nil {
 			order = append(order, key)
 		}
@@ -195,7 +207,11 @@ func (b *builder) addLanes() {
 	}
 	for i, clusters := range lanes {
 		if i <= joined {
-			b.graph.Lanes = append(b.graph.Lanes, Lane{Joined: i == joined})
+			l := Lane{Joined: i == joined}
+			if !l.Joined {
+				l.Wave = b.names.Wave(clusters[0])
+			}
+			b.graph.Lanes = append(b.graph.Lanes, l)
 			b.sample = append(b.sample, clusters[0])
 		}
 		lane := min(i, joined)

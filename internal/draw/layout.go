@@ -2,6 +2,7 @@ package draw
 
 import (
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -13,8 +14,9 @@ const (
 	lineHeight = 16
 	padding    = 9
 	minChars   = 14
-	maxChars   = 34 // a longer text is cut; the tooltip has it whole
-	wideChars  = 40 // the same for a line of several names
+	maxChars   = 34 // the kind and the name of an object are in two lines if they are longer together
+	wideChars  = 40 // a line of several names is not longer
+	maxName    = 64 // a longer name is cut; the tooltip has it whole
 	laneTitle  = 28 // height of the name of a lane
 	laneGap    = 12
 	stackGap   = 10
@@ -100,8 +102,8 @@ func (p *picture) placeBoxes() {
 		t := &p.Tiers[i]
 		var b box
 		b.column, _ = slices.BinarySearch(p.levels, t.Level)
-		for _, line := range t.text() {
-			b.lines = append(b.lines, cut(line, t.width()))
+		for n, line := range t.text() {
+			b.lines = append(b.lines, t.wrapped(n, line)...)
 		}
 		chars := minChars
 		for _, line := range b.lines {
@@ -115,12 +117,13 @@ func (p *picture) placeBoxes() {
 	}
 }
 
-// width is how many characters the lines of a tier have at most.
-func (t *Tier) width() int {
-	if t.grouped {
-		return wideChars
+// wrapped returns line n of a tier as it is drawn: an object whose kind and name are too long together
+// takes two lines.
+func (t *Tier) wrapped(n int, line string) []string {
+	if kind, name, ok := strings.Cut(line, " "); ok && n > 0 && t.listed() && utf8.RuneCountInString(line) > maxChars {
+		return []string{cut(kind, maxName), cut("  "+name, maxName)}
 	}
-	return maxChars
+	return []string{cut(line, maxName)}
 }
 
 // cut shortens a text that is longer than it may be.

@@ -119,9 +119,9 @@ func cutTitle(text string) string { return cut(text, maxTitle) }
 // laneText names a lane, and how many clusters it has.
 func laneText(l Lane) string {
 	if n := len(l.Clusters); n > 1 && !l.Joined {
-		return cutTitle(fmt.Sprintf("%s (%d clusters)", l.Name, n))
+		return cutTitle(fmt.Sprintf("%s (%d clusters)", l.label(), n))
 	}
-	return cutTitle(l.Name)
+	return cutTitle(l.label())
 }
 
 // points returns where the line of a route begins, turns and ends.

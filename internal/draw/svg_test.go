@@ -116,7 +116,7 @@ func TestALargePictureNamesItsObjects(t *testing.T) {
 		text := strings.Join(p.boxes[i].lines, " ") + " "
 		for _, id := range tier.ids {
 			if !strings.Contains(text, " "+id.Name+" ") && !strings.Contains(text, " "+id.Name+", ") {
-				t.Errorf("%s does not name %s: %s", p.tierName(i), nameOf(id), text)
+				t.Errorf("%s does not name %s: %s", p.tierName(i), tier.nameOf(id), text)
 			}
 		}
 	}

@@ -381,7 +381,7 @@ func (o *observation) answerClosed(ctx context.Context, r *repoState, q pass.Que
 		}
 	}
 	for _, l := range closed.Landings {
-		landing := pass.Landing{URL: l.URL}
+		landing := pass.Landing{URL: l.URL, Claimed: r.claimed(l.Head)}
 		have, err := r.at(l.Merge, q.Paths)
 		if git.IsUnknown(err) {
 			answer.Landings = append(answer.Landings, landing) // the base branch was rewritten since
@@ -400,6 +400,15 @@ func (o *observation) answerClosed(ctx context.Context, r *repoState, q pass.Que
 		answer.Landings = append(answer.Landings, landing)
 	}
 	return nil
+}
+
+// claimed names a commit and its author if it says that it is Furrow's, and nobody has amended it.
+func (r *repoState) claimed(commit git.Hash) string {
+	c, err := r.Mirror.Commit(commit)
+	if err != nil || forge.Trailers(c.Message)[forge.TrailerDigest] == "" || c.Author.Email != c.Committer.Email {
+		return ""
+	}
+	return fmt.Sprintf("commit %.7s by %s <%s>", commit, manifest.Printable(c.Author.Name), manifest.Printable(c.Author.Email))
 }
 
 // replacedSince reports whether base has at some paths what a later plan of the seed than a given one

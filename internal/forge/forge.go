@@ -135,6 +135,8 @@ type Landing struct {
 	// Merge is the commit of the base branch by which it landed, with what people had made
 	// of it.
 	Merge git.Hash
+	// Head is the commit that was merged.
+	Head git.Hash
 	// URL is its web page.
 	URL string
 }

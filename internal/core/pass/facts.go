@@ -164,6 +164,9 @@ type Closed struct {
 type Landing struct {
 	// URL is its page.
 	URL string `json:"url,omitempty"`
+	// Claimed is the commit that was merged, and its author, where it says that it is Furrow's; empty
+	// if that is not known.
+	Claimed string `json:"claimed,omitempty"`
 	// Have is what the merge had at the tier's paths; nil where that commit is not known any more.
 	Have map[string]layout.Hash `json:"have,omitempty"`
 	// OnBase reports whether the base branch has the merge in its history.

@@ -172,7 +172,7 @@ func (d *tierDecider) explainForeign(f *release.TierFacts) error {
 		return nil
 	}
 	for i, digest := range digests {
-		page, landed, err := d.landed(digest)
+		landing, landed, err := d.landed(digest)
 		switch {
 		case err != nil || d.missing:
 			return err
@@ -182,8 +182,12 @@ func (d *tierDecider) explainForeign(f *release.TierFacts) error {
 			f.Base, f.BaseDetail = release.BaseEarlier, ""
 		default:
 			f.Base = release.BaseAmended
-			f.BaseDetail = fmt.Sprintf("a person changed it in %s before merging; git diff origin/%s origin/%s -- %s %s shows how",
-				page, layout.PlanBranch(d.repo.Base, d.plan.Seed), d.repo.Base, t.Dir(), t.ReconcilerFile())
+			how := "a person changed it in " + landing.URL + " before merging"
+			if landing.Claimed != "" { // what Furrow made would be what is planned
+				how = fmt.Sprintf("%s was merged in %s; it says that it is Furrow's, and holds something else than planned", landing.Claimed, landing.URL)
+			}
+			f.BaseDetail = fmt.Sprintf("%s; git diff origin/%s origin/%s -- %s %s shows how",
+				how, layout.PlanBranch(d.repo.Base, d.plan.Seed), d.repo.Base, t.Dir(), t.ReconcilerFile())
 		}
 		return nil
 	}
@@ -225,23 +229,22 @@ func same(a, b map[string]layout.Hash, paths []string) bool {
 }
 
 // landed reports whether what base has of the tier is what the newest merged proposal with
-// these entries was when it was merged. page is that of the proposal by which it came to be
-// so: of several that landed with this content one after the other, the first that base
-// still has.
-func (d *tierDecider) landed(digest string) (page string, landed bool, err error) {
+// these entries was when it was merged. by is how it came to be so: of several that landed with this
+// content one after the other, the first that base still has.
+func (d *tierDecider) landed(digest string) (by Landing, landed bool, err error) {
 	closed := d.closed(d.tier.Repo, d.name, digest, d.paths)
 	if closed.Failure != nil {
-		return "", false, closed.Failure
+		return by, false, closed.Failure
 	}
 	for i, l := range closed.Landings {
 		if l.Have == nil || !same(l.Have, d.have, d.paths) {
 			break
 		}
 		if landed = true; i == 0 || l.OnBase {
-			page = l.URL
+			by = l
 		}
 	}
-	return page, landed, nil
+	return by, landed, nil
 }
 
 // foreignFiles returns the files at a tier's paths on base that no plan of the seed has put there.

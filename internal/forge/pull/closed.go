@@ -124,7 +124,7 @@ func (f *Forge) landings(m layout.Member) []forge.Landing {
 	var out []forge.Landing
 	for _, r := range f.records.ofTier(m.Tier) {
 		if r.Outcome == forge.OutcomeMerged && !r.Merge.IsZero() && r.carries(m) {
-			out = append(out, forge.Landing{Merge: r.Merge, URL: r.URL})
+			out = append(out, forge.Landing{Merge: r.Merge, Head: r.Head, URL: r.URL})
 		}
 	}
 	return out
