@@ -18,6 +18,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/review"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/state"
 )
@@ -126,6 +127,9 @@ type objectTier struct {
 	Message string          `json:"message,omitempty"`
 	Since   time.Time       `json:"since,omitzero"`
 	Waits   []state.Edge    `json:"waits,omitempty"`
+	// LandedBy is the commit of the base branch that brought what base has of the tier; nil where that
+	// is not known.
+	LandedBy *review.Commit `json:"landedBy,omitempty"`
 }
 
 // objectWait is a dependency of the object, or one on it: the other object, and by which rule and
@@ -165,6 +169,11 @@ func explainIn(ctx context.Context, s *controlplane.Session, want wanted, report
 		return nil, err
 	}
 	e.describe(report.Previous[p.Seed])
+	for i, t := range e.Tiers {
+		if tier, ok := p.Find(t.Cluster, t.Ordinal); ok && i < maxLanded {
+			e.Tiers[i].LandedBy = s.LandedBy(ctx, tier)
+		}
+	}
 	return e, nil
 }
 
@@ -339,7 +348,7 @@ func (e *explanation) tiers(inForce *plan.Plan) {
 		if goes >= 0 && r.State != release.Gone {
 			e.Leaving = append(e.Leaving, t.Cluster)
 		}
-		e.Tiers = append(e.Tiers, objectTier{t.Cluster, t.Ordinal, string(r.State), r.Reason, r.Message, r.Since, r.Waits})
+		e.Tiers = append(e.Tiers, objectTier{t.Cluster, t.Ordinal, string(r.State), r.Reason, r.Message, r.Since, r.Waits, nil})
 	}
 }
 
@@ -492,6 +501,27 @@ func part(w io.Writer, title string, lines []string) {
 	}
 }
 
+// maxLanded is for how many tiers of an object the commit that brought them is looked up.
+const maxLanded = 20
+
+// landed lists the commits that brought the tiers, to revert one, or to ask its author.
+func (e *explanation) landed(w io.Writer) {
+	var order []string
+	tiers := map[string][]string{}
+	for _, t := range e.Tiers {
+		if by := t.LandedBy; by != nil {
+			text := fmt.Sprintf("%.10s %q by %s", by.ID, by.Subject, by.Author)
+			if tiers[text] == nil {
+				order = append(order, text)
+			}
+			tiers[text] = append(tiers[text], t.Cluster+" "+layout.NameOnCluster(t.Ordinal))
+		}
+	}
+	for _, text := range order {
+		paragraph(w, "    ", fmt.Sprintf("  Merged as %s: %s", manifest.Printable(text), strings.Join(tiers[text], ", ")))
+	}
+}
+
 // now shows how far the tiers are, with the age of that and what is wrong with it, as a status does.
 func (e *explanation) now(w io.Writer, all []string, whole bool) {
 	fmt.Fprintln(w)
@@ -536,4 +566,5 @@ func (e *explanation) now(w io.Writer, all []string, whole bool) {
 			paragraph(w, "      ", "    "+wait)
 		}
 	}
+	e.landed(w)
 }

@@ -39,6 +39,19 @@ func TestExplainFindsAnObjectByAnyEndOfItsID(t *testing.T) {
 	}
 }
 
+func TestExplainNamesTheMergeCommitOfATier(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	mustNotContain(t, p.must("explain", "Namespace/web"), "Merged as")
+	p.must("pr", "merge", "web/east/00")
+	merged := p.git("fleet.git", "log", "--first-parent", "-1", "--format=%H %s", "main", "--", "planted/east/web/tier-00")
+	p.must("pr", "merge", "web/west/00")
+	p.pass()
+	mustContain(t, p.must("explain", "Namespace/web"), "Merged as "+merged[:10]+` "`, ": east tier 00\n")
+	mustContain(t, p.must("explain", "Namespace/web", "-o", "yaml"), "landedBy:", merged[:40], strings.TrimSpace(merged[40:]))
+}
+
 // TestWhatDiffersByClusterIsShown runs on a control plane in Git, whose blobs are fetched as they are needed.
 func TestWhatDiffersByClusterIsShown(t *testing.T) {
 	t.Parallel()
