@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -18,6 +19,22 @@ type process struct {
 	done chan struct{}
 	// err is how it ended; it counts once done is closed.
 	err error
+	// screen gets its output, too.
+	screen *untilStopped
+}
+
+// untilStopped shows what furrow prints until the demo stops it. How to go on is of no use then, because
+// the folder is removed, too.
+type untilStopped struct {
+	out     io.Writer
+	stopped atomic.Bool
+}
+
+func (u *untilStopped) Write(p []byte) (int, error) {
+	if u.stopped.Load() {
+		return len(p), nil
+	}
+	return u.out.Write(p)
 }
 
 // stopLimit is how long furrow may take to end by itself.
@@ -30,13 +47,14 @@ func startProcess(cmd *exec.Cmd, log string, out io.Writer) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the log of furrow: %w", err)
 	}
-	both := io.MultiWriter(file, out)
+	screen := &untilStopped{out: out}
+	both := io.MultiWriter(file, screen)
 	cmd.Stdout, cmd.Stderr = both, both
 	cmd.SysProcAttr = attributes()
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start furrow: %w", err), file.Close())
 	}
-	p := &process{cmd: cmd, log: log, done: make(chan struct{})}
+	p := &process{cmd: cmd, log: log, screen: screen, done: make(chan struct{})}
 	go func() {
 		p.err = cmd.Wait()
 		_ = file.Close()
@@ -51,6 +69,7 @@ func (p *process) stop() error {
 	if p == nil {
 		return nil
 	}
+	p.screen.stopped.Store(true)
 	_ = p.cmd.Process.Signal(os.Interrupt)
 	timer := time.NewTimer(stopLimit)
 	defer timer.Stop()

@@ -34,7 +34,7 @@ func CheckObjectKeys(o manifest.Object) manifest.Problems {
 
 // checkTemplateKeys refuses Furrow's annotations and labels on what an object makes, such as the Pods of a
 // Deployment: nothing acts on them there. Charts often offer annotations for Pods alone. What the object
-// has itself is no mistake there: commonAnnotations of Kustomize write it to both.
+// has itself is not a mistake: commonAnnotations of Kustomize write it to both.
 func checkTemplateKeys(o manifest.Object) manifest.Problems {
 	var problems manifest.Problems
 	own, _ := o.Body["metadata"].(map[string]any)
