@@ -102,6 +102,7 @@ const (
 	ReasonInvalidTemplate            Reason = "InvalidTemplate"
 	ReasonTemplateBudget             Reason = "TemplateBudget"
 	ReasonInvalidPlan                Reason = "InvalidPlan"
+	ReasonPlanTooLarge               Reason = "PlanTooLarge"
 	ReasonControlPlaneBehind         Reason = "ControlPlaneBehind"
 	ReasonControlPlaneUnrelated      Reason = "ControlPlaneUnrelated"
 	ReasonControlPlaneMoved          Reason = "ControlPlaneMoved"
@@ -386,6 +387,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonPruneNotDisabled, "A warning: the object must never be pruned, but it is encrypted, so the annotation cannot be added.", "Add the annotation in the message yourself."},
 		{ReasonInvalidTemplate, "A Template does not render what it must.", "Correct it; see [templates](reference.md#templates)."},
 		{ReasonTemplateBudget, "A Template exceeds the limits on steps, memory or output.", "Make it simpler; see [templates](reference.md#templates)."},
+		{ReasonPlanTooLarge, "The plan of the seed is larger than what Furrow reads of one, so it is not written.", "Split the seed."},
 		{ReasonInvalidPlan, "The plan branch has no plan that this version can read.", "Move the branch back to its last good commit, or use the version of Furrow that wrote it."},
 		{ReasonControlPlaneBehind, "The clone that is read is behind: a newer commit of the control plane was planned last, by another run. Going on would roll clusters back, so nothing is done. The status names the process that wrote last, and this one.", "Update the clone (`git pull`), or stop this run. To go back on purpose, revert the commit; `--take-over` replaces the newer plans, once."},
 		{ReasonControlPlaneUnrelated, "A commit was planned last that is not in the history of the one that is read, or that the clone does not have; or another run reads a clone with commits that were not pushed. Nothing is done.", "Fetch and merge what is missing (`git fetch --unshallow` in a shallow clone), or push it; `--take-over` replaces the plans, once."},

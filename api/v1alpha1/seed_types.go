@@ -642,14 +642,12 @@ type Blocker struct {
 	Gate string `json:"gate,omitempty"`
 }
 
-// MaxRequest and MaxAbandon are how long annotations may be by which people ask for
-// something; MaxAbandon has room for a thousand clusters.
+// How long annotations may be by which people ask for something: MaxRequest those of retry, confirm-removal
+// and rollout, which say who asks and why, and MaxAbandon that of abandon, which has room for a thousand
+// clusters.
 const (
-	MaxRequest = 128
-	// MaxReasonedRequest is the same of furrow.dev/retry and furrow.dev/rollout, which say who asks and
-	// why.
-	MaxReasonedRequest = 512
-	MaxAbandon         = 65536
+	MaxRequest = 512
+	MaxAbandon = 65536
 )
 
 // HandledRequests are the values of the annotations by which people ask for
@@ -661,7 +659,7 @@ type HandledRequests struct {
 	Retry string `json:"retry,omitempty"`
 	// Confirm is the last value of furrow.dev/confirm-removal that was acted on.
 	// +optional
-	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:MaxLength=512
 	Confirm string `json:"confirm,omitempty"`
 	// Rollout is the last value of furrow.dev/rollout that was acted on.
 	// +optional

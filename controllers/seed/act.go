@@ -152,9 +152,9 @@ type request struct {
 
 // requests are those for one seed each; abandoned clusters are a list, and are handled apart.
 var requests = []request{
-	{v1alpha1.AnnotationRetry, "retry", func(h *v1alpha1.HandledRequests) *string { return &h.Retry }, retry, v1alpha1.MaxReasonedRequest},
+	{v1alpha1.AnnotationRetry, "retry", func(h *v1alpha1.HandledRequests) *string { return &h.Retry }, retry, v1alpha1.MaxRequest},
 	{v1alpha1.AnnotationConfirm, "confirm the removal", func(h *v1alpha1.HandledRequests) *string { return &h.Confirm }, confirm, v1alpha1.MaxRequest},
-	{v1alpha1.AnnotationRollout, "change the rollout", func(h *v1alpha1.HandledRequests) *string { return &h.Rollout }, rollout, v1alpha1.MaxReasonedRequest},
+	{v1alpha1.AnnotationRollout, "change the rollout", func(h *v1alpha1.HandledRequests) *string { return &h.Rollout }, rollout, v1alpha1.MaxRequest},
 }
 
 func retry(ctx context.Context, q *engine.Requests, seed, value string) error {
@@ -176,8 +176,9 @@ func retry(ctx context.Context, q *engine.Requests, seed, value string) error {
 	return q.Retry(ctx, seed, by, why)
 }
 
-func confirm(ctx context.Context, q *engine.Requests, seed, _ string) error {
-	_, err := q.Confirm(ctx, seed)
+func confirm(ctx context.Context, q *engine.Requests, seed, value string) error {
+	_, by, _ := parseRequest(value)
+	_, err := q.Confirm(ctx, seed, by)
 	return err
 }
 

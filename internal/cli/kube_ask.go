@@ -168,7 +168,7 @@ func listOverwritten(w io.Writer, plantings []v1alpha1.Planting) bool {
 }
 
 func newKubeConfirm(f *kubeFlags) *cobra.Command {
-	return newKubeAsk(f, confirmation, nil, &cobra.Command{
+	return newKubeAsk(f, confirmation, &whoFlags{}, &cobra.Command{
 		Use:   "confirm SEED",
 		Short: "Begin a removal that the deletion guard holds",
 		Long: `Confirm asks the controller to begin with a removal that the deletion guard holds: that of the
@@ -191,8 +191,7 @@ it, and shows what became of it.`,
 // namespace if its arguments may name none. preview says what the controller will do; empty if there
 // is nothing to do, and then nothing is written, because the annotation would be acted on whenever
 // there is something later. Nothing is written for any Seed before preview lets all of them. The value
-// is the time: any other than the last one asks anew. It says who asks as well, unless who is nil, and
-// has words.
+// is the time: any other than the last one asks anew. It says who asks as well, and has words.
 func newKubeAsk(f *kubeFlags, r request, who *whoFlags, cmd *cobra.Command, preview func(*cobra.Command, *kubeCluster, *v1alpha1.Seed) (string, error), words ...func() []string) *cobra.Command {
 	var wait waitFlags
 	cmd.Args = exactly(1, "the name of one Seed")
@@ -210,13 +209,11 @@ func newKubeAsk(f *kubeFlags, r request, who *whoFlags, cmd *cobra.Command, prev
 			}
 		}
 		value := c.now().UTC().Format(time.RFC3339Nano)
-		if who != nil {
-			asked := []string{value}
-			for _, more := range words {
-				asked = append(asked, more()...)
-			}
-			value = requestValue(ctx, asked, *who)
+		said := []string{value}
+		for _, more := range words {
+			said = append(said, more()...)
 		}
+		value = requestValue(ctx, said, *who)
 		var requested []asked
 		for i, seed := range seeds {
 			if will[i] == "" {

@@ -106,5 +106,5 @@ func requestValue(ctx context.Context, words []string, flags whoFlags) string {
 	if why := strings.Join(strings.Fields(flags.why), " "); why != "" {
 		words = append(words, "because", why)
 	}
-	return strings.TrimSpace(truncate.Prefix(strings.Join(words, " "), v1alpha1.MaxReasonedRequest))
+	return strings.TrimSpace(truncate.Prefix(strings.Join(words, " "), v1alpha1.MaxRequest))
 }

@@ -303,7 +303,7 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 				s.Status.Handled.Confirm = s.Annotations[v1alpha1.AnnotationConfirm]
 				return true
 			},
-			annotations: map[string]string{v1alpha1.AnnotationConfirm: at},
+			annotations: map[string]string{v1alpha1.AnnotationConfirm: at + " by ada"},
 			want: "Requested: the controller begins to remove, of Seed web: 3 objects from east. Each tier is proposed first, and deleted when you merge that. What a Namespace, a CustomResourceDefinition, a PersistentVolumeClaim or a cluster holds or defines goes with it, whoever made it.\n" +
 				"The controller has acted on the confirmation of Seed web.\n",
 		},

@@ -70,6 +70,7 @@ func (c *planCommand) lint(cmd *cobra.Command) error {
 			return err
 		}
 		findings = append(findings, repos...)
+		findings = append(findings, lintVerify(cat)...)
 		findings = append(findings, lintTemplates(cat)...)
 	}
 	for _, p := range cat.Skipped {
@@ -148,6 +149,21 @@ func lintTemplates(cat *catalog.Catalog) []finding {
 	return findings
 }
 
+// lintVerify reads the keys by which commits of the control plane are verified.
+func lintVerify(cat *catalog.Catalog) []finding {
+	if cat.ControlPlane == nil || cat.ControlPlane.Spec.Verify == nil {
+		return nil
+	}
+	_, err := controlplane.VerifyKeys(*cat.ControlPlane.Spec.Verify)
+	if err == nil {
+		return nil
+	}
+	name := cat.ControlPlane.Metadata.Name
+	p := manifest.ProblemOf(err)
+	p.Source, p.Object = cat.PositionOf("ControlPlane/"+name, p.Field), fmt.Sprintf("ControlPlane %q", name)
+	return []finding{findingOf("error", "", p)}
+}
+
 // lintRepos finds what would keep a run from opening the GitOps repositories. Their servers are not
 // asked.
 func (c *planCommand) lintRepos(cat *catalog.Catalog) ([]finding, error) {
@@ -181,6 +197,7 @@ func (c *planCommand) lintRepos(cat *catalog.Catalog) ([]finding, error) {
 		}
 		for _, fault := range faults {
 			p.Reason, p.Message, p.Next = manifest.ProblemOf(fault).Reason, fault.Error(), ""
+			p.Source = cat.PositionOf("GitOpsRepo/"+name, manifest.ProblemOf(fault).Field)
 			findings = append(findings, findingOf("error", "", p))
 		}
 	}

@@ -274,7 +274,7 @@ func retriable(s *state.Seed) []string {
 // confirm asks for the removal that waits for it, also if no pass has reported it yet. What it
 // prints follows from what the request found, which is newer than the report.
 func confirm(ctx context.Context, a *asking) error {
-	removed, err := a.Confirm(ctx, a.seed)
+	removed, err := a.Confirm(ctx, a.seed, "")
 	nothing, done := engine.IsNothingToConfirm(err)
 	switch {
 	case done:

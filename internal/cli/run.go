@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -103,7 +102,9 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 
 // run makes passes until it is interrupted, or one with once, and prints what changes between them.
 func run(cmd *cobra.Command, options controlplane.Options, hooks *webhookFlags, interval time.Duration, record string, once, simulate bool) error {
-	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	ctx, end := context.WithCancelCause(cmd.Context())
+	defer end(nil)
+	out := cmd.OutOrStdout()
 	log, progress := newTransitions(out, options.Now), newProgressLine(cmd.ErrOrStderr())
 	log.last = once
 	options.Progress = progress.andLog(log)
@@ -139,10 +140,9 @@ func run(cmd *cobra.Command, options controlplane.Options, hooks *webhookFlags, 
 		interval = min(interval, time.Second)
 	}
 	log.say("Furrow %s: control plane %s on branch %s, owner %s; %s", versionString(), s.Location(), s.Branch(), s.Owner(), mode(options, simulate))
-	var hooksEnded <-chan error // never, without webhooks
 	if handler != nil {
-		var at net.Addr
-		if at, hooksEnded, err = hooks.listen(ctx, handler); err != nil {
+		at, err := hooks.listen(ctx, handler, end)
+		if err != nil {
 			return err
 		}
 		log.say("webhooks are received on http://%s%s", at, webhook.Path)
@@ -155,9 +155,6 @@ func run(cmd *cobra.Command, options controlplane.Options, hooks *webhookFlags, 
 		last = result
 		progress.clear()
 		log.add(result)
-		if line := webhooksLost(hooksEnded); line != "" {
-			log.say("%s", line)
-		}
 		if channel, ok := options.Channel.(*flux.Channel); ok && result.Report != nil {
 			for _, line := range strayKubeconfigs(channel.Files(), clusterNames(result.Report)) {
 				log.once(line, line)
@@ -176,6 +173,9 @@ func run(cmd *cobra.Command, options controlplane.Options, hooks *webhookFlags, 
 		return verdictOf(last)
 	}
 	fmt.Fprintln(out, stopped)
+	if cmd.Context().Err() == nil {
+		return context.Cause(ctx) // nobody interrupted it
+	}
 	return nil
 }
 

@@ -111,6 +111,11 @@ func (v *statusView) problems(w io.Writer) {
 			paragraph(w, "  ", "! "+p.Error())
 		}
 	}
+	for _, c := range v.Clusters {
+		if c.Abandoned {
+			paragraph(w, "  ", strings.TrimSpace(fmt.Sprintf("! cluster %s was abandoned %s", c.Name, c.AbandonedBy)))
+		}
+	}
 	for _, s := range v.Stale {
 		paragraph(w, "  ", "! "+staleText(s))
 	}
@@ -172,6 +177,9 @@ func (v *statusView) seed(w io.Writer, s *state.Seed) {
 	}
 	if s.Revision != "" && len(v.Seeds) == 1 && len(s.Tiers) > 0 {
 		paragraph(w, "    ", "  "+planLine(s))
+	}
+	if s.Confirmed != "" {
+		paragraph(w, "    ", "  ! what the deletion guard held was confirmed "+s.Confirmed)
 	}
 	for _, line := range rolloutLines(s.Rollout) {
 		paragraph(w, "    ", "  "+line)

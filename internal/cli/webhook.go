@@ -42,26 +42,19 @@ func (f *webhookFlags) open(flag string) (*webhook.Handler, webhook.Hints, error
 }
 
 // listen receives webhooks in the background, and returns the address when it does, or why it
-// cannot. ended gets the error that ends it later; nil when the context does.
-func (f *webhookFlags) listen(ctx context.Context, h *webhook.Handler) (at net.Addr, ended <-chan error, err error) {
+// cannot. lost is called with the error if that ends before the context does.
+func (f *webhookFlags) listen(ctx context.Context, h *webhook.Handler, lost func(error)) (net.Addr, error) {
 	ready, failed := make(chan net.Addr, 1), make(chan error, 1)
 	go func() { failed <- h.Serve(ctx, f.address, func(at net.Addr) { ready <- at }) }()
 	select {
 	case at := <-ready:
-		return at, failed, nil
+		go func() {
+			if err := <-failed; err != nil {
+				lost(fmt.Errorf("webhooks are received no more: %w", err))
+			}
+		}()
+		return at, nil
 	case err := <-failed:
-		return nil, nil, errors.Join(err, ctx.Err())
+		return nil, errors.Join(err, ctx.Err())
 	}
-}
-
-// webhooksLost returns the line that says that webhooks are received no more; empty while they are.
-func webhooksLost(ended <-chan error) string {
-	select {
-	case err := <-ended:
-		if err != nil {
-			return fmt.Sprintf("! webhooks are received no more: %v. Repositories are still observed every --interval; start furrow run again to receive webhooks", err)
-		}
-	default:
-	}
-	return ""
 }

@@ -3,10 +3,14 @@ package cli
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 const webhookSecret = "0123456789abcdef0123"
@@ -33,14 +37,14 @@ func TestAWebhookStartsAPass(t *testing.T) {
 		eventually(t, tier+" is proposed", func() (bool, string) { return strings.Contains(out.String(), tier), out.String() })
 	}
 	proposed("east tier 00")
-	url := receivedOn.FindStringSubmatch(out.String())
-	if url == nil {
+	hook := receivedOn.FindStringSubmatch(out.String())
+	if hook == nil {
 		t.Fatalf("no address is shown:\n%s", out.String())
 	}
 	send := func(token, repository string) int {
 		t.Helper()
 		body := `{"project": {"web_url": "` + repository + `"}}`
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url[1], strings.NewReader(body))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, hook[1], strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,6 +71,47 @@ func TestAWebhookStartsAPass(t *testing.T) {
 		t.Errorf("it answers %d", status)
 	}
 	proposed("api")
+}
+
+// A run that would miss webhooks from now on ends with the error, so that whoever supervises it starts it
+// again.
+func TestARunEndsWhenItsListenerDoes(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.write("secret", map[string]string{"webhook": webhookSecret + "\n"})
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	var out, failure textOf
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(ctx, []string{
+			"run", "--interval=24h", "--control-plane", p.at("control-plane"), "--cache", p.at("cache"),
+			"--listen=127.0.0.1:0", "--webhook-secret-file", p.at("secret/webhook"),
+		}, strings.NewReader(""), &out, &failure)
+	}()
+	eventually(t, "webhooks are received", func() (bool, string) { return receivedOn.MatchString(out.String()), out.String() })
+	at, err := url.Parse(receivedOn.FindStringSubmatch(out.String())[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	shutDownListener(t, at.Port())
+	if code := <-ended; code != 1 || !strings.Contains(failure.String(), "webhooks are received no more: ") {
+		t.Errorf("it ends with %d:\n%s\n%s", code, out.String(), failure.String())
+	}
+}
+
+// shutDownListener has the socket of this process that listens on a port accept nothing any more.
+func shutDownListener(t *testing.T, port string) {
+	t.Helper()
+	for fd := range 1024 {
+		name, err := syscall.Getsockname(fd)
+		if v4, ok := name.(*syscall.SockaddrInet4); err == nil && ok && strconv.Itoa(v4.Port) == port {
+			if err := syscall.Shutdown(fd, syscall.SHUT_RD); err == nil {
+				return
+			}
+		}
+	}
+	t.Fatalf("nothing listens on port %s", port)
 }
 
 func TestWebhooksNeedASecret(t *testing.T) {

@@ -35,17 +35,12 @@ func (s *Session) keys(spec v1alpha1.GitOpsRepoSpec) (keys git.Keys, err error) 
 	if spec.Signing == nil {
 		return git.Keys{}, nil
 	}
-	unusable := func(field string, err error) error {
-		return manifest.Problem{Reason: v1alpha1.ReasonSigningKeyUnusable, Field: field, Message: err.Error(), Next: "Correct it, or replace the key"}
+	unusable := manifest.Problem{Reason: v1alpha1.ReasonSigningKeyUnusable, Next: "Correct it, or replace the key"}
+	if keys.Own, err = publicKeys("spec.signing.publicKeys", spec.Signing.PublicKeys, unusable); err != nil {
+		return git.Keys{}, err
 	}
-	place := func(field string) func(int) string {
-		return func(i int) string { return fmt.Sprintf("%s[%d]", field, i) }
-	}
-	if keys.Own, err = signature.ParseAll(spec.Signing.PublicKeys, place("spec.signing.publicKeys")); err != nil {
-		return git.Keys{}, unusable("spec.signing.publicKeys", err)
-	}
-	if keys.Requesters, err = signature.ParseAll(spec.Signing.Requesters, place("spec.signing.requesters")); err != nil {
-		return git.Keys{}, unusable("spec.signing.requesters", err)
+	if keys.Requesters, err = publicKeys("spec.signing.requesters", spec.Signing.Requesters, unusable); err != nil {
+		return git.Keys{}, err
 	}
 	if s.options.SignWith != nil && len(keys.Own) > 0 {
 		keys.Signer = s.options.SignWith
@@ -60,6 +55,22 @@ func (s *Session) keys(spec v1alpha1.GitOpsRepoSpec) (keys git.Keys, err error) 
 		keys.Signer = s.options.SignWith
 	}
 	return keys, nil
+}
+
+// publicKeys reads the keys of a field that lists them. A key that cannot be read is the problem, with the
+// item of the list.
+func publicKeys(field string, texts []string, unreadable manifest.Problem) (signature.Keyring, error) {
+	var ring signature.Keyring
+	for i, text := range texts {
+		keys, err := signature.Parse(text)
+		if err != nil {
+			unreadable.Field = fmt.Sprintf("%s[%d]", field, i)
+			unreadable.Message = fmt.Sprintf("%s: %v", unreadable.Field, err)
+			return nil, unreadable
+		}
+		ring = append(ring, keys...)
+	}
+	return ring, nil
 }
 
 // signer reads the private key of a set, which must be for the repository: its signature is as good as

@@ -273,6 +273,27 @@ func TestAMarkerThatAnybodyPushesAsksForNothing(t *testing.T) {
 	}
 }
 
+// Each branch that asks for nothing is named, so that who pushed it is found.
+func TestRequestsThatDoNotCountAreNamed(t *testing.T) {
+	w := newSigningWorld(t, withKey)
+	w.pass(w.open(nil))
+	tier := layout.RetryTierBranch("main", layout.Tier{Seed: "web", Cluster: "east"})
+	markers := []string{retryOfWeb, tier, layout.ConfirmBranch("main", "web"), layout.ConfirmLeavingBranch("main", "web")}
+	for _, marker := range markers {
+		gitIn(t, w.gitops, "update-ref", "refs/heads/"+marker, w.tip(planOfWeb))
+	}
+	var named []string
+	for _, p := range w.pass(w.open(nil)).Problems {
+		if p.Reason == v1alpha1.ReasonNotSigned {
+			named = append(named, p.Path)
+		}
+	}
+	slices.Sort(markers)
+	if slices.Sort(named); !slices.Equal(named, markers) {
+		t.Errorf("named are %q, want %q", named, markers)
+	}
+}
+
 // askedBy returns who asks with a marker, as the next pass observes it.
 func askedBy(ctx context.Context, t *testing.T, w *signingWorld, marker string) string {
 	t.Helper()

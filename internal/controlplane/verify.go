@@ -283,7 +283,7 @@ func (s *Session) keysAt(ctx context.Context, commit git.Hash, before verified) 
 
 // VerifyKeys reads the keys of spec.verify.
 func VerifyKeys(spec v1alpha1.VerifySpec) (signature.Keyring, error) {
-	invalid := func(field, message string) error {
+	invalid := func(field, message string) manifest.Problem {
 		return manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: field, Message: message, Next: "Correct it"}
 	}
 	var ring signature.Keyring
@@ -295,9 +295,9 @@ func VerifyKeys(spec v1alpha1.VerifySpec) (signature.Keyring, error) {
 		if len(list.texts) > list.most {
 			return nil, invalid(list.field, fmt.Sprintf("%s has %d keys, and at most %d are read", list.field, len(list.texts), list.most))
 		}
-		keys, err := signature.ParseAll(list.texts, func(i int) string { return fmt.Sprintf("%s[%d]", list.field, i) })
+		keys, err := publicKeys(list.field, list.texts, invalid(list.field, ""))
 		if err != nil {
-			return nil, invalid(list.field, err.Error())
+			return nil, err
 		}
 		ring = append(ring, keys...)
 	}

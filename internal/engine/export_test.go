@@ -27,7 +27,7 @@ func (e *Engine) RetryRejected(ctx context.Context, seed string) ([]layout.Tier,
 }
 
 func (e *Engine) Confirm(ctx context.Context, seed string) ([]string, error) {
-	return request(ctx, e, func(q *Requests) ([]string, error) { return q.Confirm(ctx, seed) })
+	return request(ctx, e, func(q *Requests) ([]string, error) { return q.Confirm(ctx, seed, "") })
 }
 
 func (e *Engine) Overwritten(ctx context.Context, seed string) (pass.Overwrites, error) {

@@ -63,7 +63,7 @@ func (r *repoState) identify() error {
 			if f.Requests == nil {
 				f.Requests = map[string]pass.Request{}
 			}
-			f.Requests[branch] = pass.Request{Of: c.Parents[0], By: manifest.Printable(c.Author.Name)}
+			f.Requests[branch] = pass.Request{Of: c.Parents[0], By: manifest.Printable(c.Author.Name), At: c.Author.When.UTC()}
 		}
 	}
 	return nil
@@ -84,7 +84,7 @@ func (o *observation) notSigned() (out manifest.Problems) {
 				continue
 			}
 			base := r.facts.Base
-			for _, branch := range []string{layout.RetryBranch(base, seed), layout.ConfirmBranch(base, seed), layout.ConfirmLeavingBranch(base, seed), layout.RolloutBranch(base, seed)} {
+			for _, branch := range append([]string{layout.ConfirmBranch(base, seed), layout.ConfirmLeavingBranch(base, seed), layout.RolloutBranch(base, seed)}, r.retries(seed)...) {
 				signed := r.facts.Signed[branch]
 				counts := signed.Good() && (branch == layout.RolloutBranch(base, seed) || !r.facts.Asked(branch).IsZero())
 				if r.refs[branch].IsZero() || counts {
@@ -99,6 +99,17 @@ func (o *observation) notSigned() (out manifest.Problems) {
 					Message: fmt.Sprintf("branch %s of GitOpsRepo %q asks for nothing: its commit %s%s %s", branch, name, r.refs[branch], r.authorOf(r.refs[branch]), why),
 					Next:    "Ask with 'furrow', which signs the request; find out who pushed the branch if nobody did"})
 			}
+		}
+	}
+	return out
+}
+
+// retries returns the branches that ask to propose a seed again, or one of its tiers.
+func (r *repoState) retries(seed string) []string {
+	out := []string{layout.RetryBranch(r.facts.Base, seed)}
+	for _, branch := range slices.Sorted(maps.Keys(r.refs)) {
+		if tier, ok := layout.RetriedTier(r.facts.Base, branch); ok && tier.Seed == seed {
+			out = append(out, branch)
 		}
 	}
 	return out
@@ -125,11 +136,11 @@ func (r *repoState) signingKey() string {
 	return public
 }
 
-// request returns what a marker is moved to, for a request about a commit: where requests are signed,
-// a commit on top of it, which keeps who asked.
+// request returns what a marker is moved to, for a request about a commit: a commit on top of it, which
+// keeps who asked.
 func (r *repoState) request(branch string, of git.Hash, by git.Person) (git.Update, error) {
 	u := git.Update{Ref: branch, Old: r.refs[branch], New: of}
-	if r.Mirror.Keys().Signer == nil || of.IsZero() {
+	if of.IsZero() {
 		return u, nil
 	}
 	c, err := r.Mirror.Commit(of)

@@ -181,6 +181,9 @@ func (o *observation) clusters(of *state.State) []state.Cluster {
 			if name, ok := layout.AbandonedCluster(r.facts.Base, pass.MarkerScope(o.engine.self), branch); ok && !r.facts.Asked(branch).IsZero() {
 				c := out[name]
 				c.Name, c.Abandoned = name, true
+				if by := o.facts.AbandonedBy(name); by != nil {
+					c.AbandonedBy = by.String()
+				}
 				out[name] = c
 			}
 		}
@@ -225,6 +228,9 @@ func (o *observation) countProposals(d *pass.Decision, r *repoState) int {
 // whole is wrong. Its tiers keep their states even so: they are as true as without the fault.
 func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) state.Seed {
 	out := state.Seed{Name: s.Name, Unconfirmed: s.Waiting()}
+	if by := f.ConfirmedBy(s); by != nil {
+		out.Confirmed = by.String()
+	}
 	if s.Plan != nil {
 		out.Removal, out.Revision = s.Plan.Removal, s.Plan.Revision
 		for i := range s.Plan.Tiers {

@@ -165,7 +165,7 @@ func (o *observation) record(ctx context.Context, r *repoState) error {
 // Confirm asks for what the deletion guard holds of a seed: its removal, or that of
 // objects which left it. It says what that is; nothing where the removal has begun, and
 // only counts no more against others.
-func (q *Requests) Confirm(ctx context.Context, seed string) ([]string, error) {
+func (q *Requests) Confirm(ctx context.Context, seed, by string) ([]string, error) {
 	o := q.observation
 	p, err := o.planOf(seed)
 	if err != nil {
@@ -193,7 +193,7 @@ func (q *Requests) Confirm(ctx context.Context, seed string) ([]string, error) {
 	if s.Unconfirmed != nil || s.Plan.Removal {
 		branch = layout.ConfirmBranch(home.facts.Base, seed)
 	}
-	return held, home.mark(ctx, branch, p.Commits[home.name], q.person(""))
+	return held, home.mark(ctx, branch, p.Commits[home.name], q.person(by))
 }
 
 // Beyond says what goes with what Confirm has confirmed, although it is not of the seed.
@@ -311,13 +311,13 @@ func (r *repoState) mark(ctx context.Context, branch string, of git.Hash, by git
 
 // person returns who asks: by the name that is given, or as the engine knows.
 func (q *Requests) person(by string) git.Person {
-	who := q.observation.engine.person()
-	if asker := q.observation.engine.config.Asker; asker.Name != "" {
-		who.Name, who.Email = asker.Name, asker.Email
-	}
-	who.Name = cmp.Or(by, who.Name)
+	who, asker := q.observation.engine.person(), q.observation.engine.config.Asker
+	who.Name, who.Email = cmp.Or(by, asker.Name, unnamed), cmp.Or(asker.Email, who.Email)
 	return who
 }
+
+// unnamed is who asks where nobody says a name.
+const unnamed = "a person"
 
 // Abandon gives a cluster up that never answers again: what is to go from it no
 // longer waits for it.

@@ -36,7 +36,7 @@ func TestAHundredRequestsListNothingThemselves(t *testing.T) {
 	report, err := w.engine.PassAfter(t.Context(), func(ctx context.Context, q *engine.Requests) {
 		for i := range seeds {
 			seed := fmt.Sprint("app-", i)
-			if held, err := q.Confirm(ctx, seed); err != nil || len(held) == 0 {
+			if held, err := q.Confirm(ctx, seed, ""); err != nil || len(held) == 0 {
 				t.Errorf("confirm %s: %v, held are %q", seed, err, held)
 			}
 			if err := q.Retry(ctx, seed, "", ""); err != nil {

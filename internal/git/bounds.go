@@ -17,8 +17,8 @@ type Bounds struct {
 
 // Bounds of what is read of GitOps repositories: many times what Furrow and people write.
 var (
-	// PlanBounds are those of a plan and its parts, which are split above 10 MB.
-	PlanBounds = Bounds{File: 32 << 20, Total: 128 << 20, Entries: 100_000}
+	// PlanBounds are those of a plan and its parts, which no larger plan is written to: see core/plan.
+	PlanBounds = Bounds{File: 64 << 20, Total: 128 << 20, Entries: 100_000}
 	// StatusBounds are those of a published status.
 	StatusBounds = Bounds{File: 64 << 20, Total: 64 << 20, Entries: 1000}
 	// RecordBounds are those of records: each file has those of one proposal, or one rollout.

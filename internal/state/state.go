@@ -157,6 +157,8 @@ type Cluster struct {
 	Hub  string `json:"hub,omitempty"`
 	// Abandoned reports whether a person gave it up.
 	Abandoned bool `json:"abandoned,omitempty"`
+	// AbandonedBy says who, and when: "by Ada at 2026-11-23 09:00 UTC".
+	AbandonedBy string `json:"abandonedBy,omitempty"`
 }
 
 // Seed is the state of one seed.
@@ -179,6 +181,9 @@ type Seed struct {
 	// Unconfirmed is what is removed once a person confirms it, for people: whatever says
 	// so in a message has it here too.
 	Unconfirmed []string `json:"unconfirmed,omitempty"`
+	// Confirmed says who confirmed what the deletion guard held of it, and when; empty where nobody did,
+	// or it is done.
+	Confirmed string `json:"confirmed,omitempty"`
 	// Rollout is the pace of the seed; nil where it has none.
 	Rollout *Rollout `json:"rollout,omitempty"`
 	Tiers   []Tier   `json:"tiers,omitempty"`

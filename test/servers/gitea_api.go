@@ -42,6 +42,11 @@ func (g *Gitea) CreateToken(ctx context.Context, user string) (token string, err
 	return made.Token, err
 }
 
+// AddPublicKey gives a user a public key, after which Gitea signs what the user merges.
+func (g *Gitea) AddPublicKey(ctx context.Context, user, key string) error {
+	return g.post(ctx, "/user/keys", as(user), map[string]any{"title": "key", "key": key}, nil)
+}
+
 // RevokeToken takes a user's token away: what comes with it is refused.
 func (g *Gitea) RevokeToken(ctx context.Context, user string) error {
 	return g.do(ctx, http.MethodDelete, "/users/"+url.PathEscape(user)+"/tokens/"+tokenName, as(user), nil, nil)

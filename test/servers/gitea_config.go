@@ -1,11 +1,17 @@
 package servers
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"text/template"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // giteaConfig is Gitea's app.ini. Gitea adds the secrets that it makes up.
@@ -37,6 +43,15 @@ DISABLE_REGISTRATION = true
 [repository]
 ROOT = {{.Dir}}/data/repositories
 DEFAULT_BRANCH = main
+
+[repository.signing]
+SIGNING_KEY = {{.SigningKey}}
+SIGNING_FORMAT = ssh
+SIGNING_NAME = Gitea
+SIGNING_EMAIL = gitea@example.invalid
+INITIAL_COMMIT = never
+CRUD_ACTIONS = never
+MERGES = pubkey
 
 [indexer]
 ISSUE_INDEXER_TYPE = db
@@ -72,15 +87,51 @@ func (g *Gitea) configure() error {
 	} else if !os.IsNotExist(err) {
 		return fmt.Errorf("read Gitea's configuration: %w", err)
 	}
+	if err := g.makeSigningKey(); err != nil {
+		return fmt.Errorf("make Gitea's signing key: %w", err)
+	}
 	var text strings.Builder
 	err = giteaConfig.Execute(&text, map[string]any{
 		"User": g.user.name, "Port": g.port, "URL": g.URL, "Dir": g.Dir,
-		"Static": filepath.Join(filepath.Dir(filepath.Dir(g.program)), "static"),
+		"SigningKey": g.signingKeyFile() + ".pub",
+		"Static":     filepath.Join(filepath.Dir(filepath.Dir(g.program)), "static"),
 	})
 	if err != nil {
 		return fmt.Errorf("fill in Gitea's configuration: %w", err)
 	}
 	return g.writeConfig(text.String())
+}
+
+// signingKeyFile returns the path of the key with which Gitea signs merges; the public one is beside it.
+func (g *Gitea) signingKeyFile() string { return filepath.Join(g.Dir, "conf", "signing") }
+
+func (g *Gitea) makeSigningKey() error {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return err
+	}
+	private, err := ssh.MarshalPrivateKey(key, "gitea")
+	if err != nil {
+		return err
+	}
+	public, err := ssh.NewPublicKey(key.Public())
+	if err != nil {
+		return err
+	}
+	for file, content := range map[string][]byte{
+		g.signingKeyFile(): pem.EncodeToMemory(private), g.signingKeyFile() + ".pub": ssh.MarshalAuthorizedKey(public),
+	} {
+		if err := errors.Join(os.WriteFile(file, content, 0o600), g.user.own(file)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SigningKey returns the public key with which Gitea signs what a user merges who has a public key.
+func (g *Gitea) SigningKey() (string, error) {
+	content, err := os.ReadFile(g.signingKeyFile() + ".pub")
+	return strings.TrimSpace(string(content)), err
 }
 
 func (g *Gitea) writeConfig(text string) error {

@@ -61,6 +61,8 @@ type Catalog struct {
 	Policies map[string]v1alpha1.RolloutPolicy
 	// Positions are those of the documents, by kind and name: "Template/patient".
 	Positions map[string]manifest.Source
+	// lines are those of their fields.
+	lines map[string]manifest.Lines
 	// Seeds by name, in order.
 	Seeds []Seed
 	// Problems of the inventory, ordered by position.
@@ -127,7 +129,7 @@ func (p *Packages) plain() *Catalog {
 // broken as well, with the position of that document.
 func Assemble(p *Packages, rendered map[string]Rendered) *Catalog {
 	docs := p.docs
-	c := &Catalog{ControlPlane: docs.controlPlane, identityErr: docs.ownerUnknown(), Repos: docs.repos, Templates: docs.templates, Policies: docs.policies, Positions: docs.positions, Documents: docs.count + p.count, Overridden: docs.overridden, Unread: docs.settings}
+	c := &Catalog{ControlPlane: docs.controlPlane, identityErr: docs.ownerUnknown(), Repos: docs.repos, Templates: docs.templates, Policies: docs.policies, Positions: docs.positions, lines: docs.lines, Documents: docs.count + p.count, Overridden: docs.overridden, Unread: docs.settings}
 	if len(c.Repos) == 0 && !docs.faults.has("GitOpsRepo") {
 		c.Repos[DefaultRepo] = v1alpha1.GitOpsRepo{}
 	}
@@ -138,6 +140,12 @@ func Assemble(p *Packages, rendered map[string]Rendered) *Catalog {
 	c.Skipped = docs.skipped
 	c.Seeds = completeSeeds(p, rendered)
 	return c
+}
+
+// PositionOf returns where a field of a document is, or the nearest field around it. The key is that of
+// Positions.
+func (c *Catalog) PositionOf(key, field string) manifest.Source {
+	return atField(manifest.Problem{Source: c.Positions[key], Field: field}, c.lines[key]).Source
 }
 
 // addClusters adds hubs before the clusters that they act for, each group by name. A hub that has a

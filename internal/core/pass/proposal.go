@@ -35,6 +35,12 @@ func (d *decider) propose(s *Seed, tiers []layout.Tier, gate string, act Action)
 		act.Entries = append(act.Entries, t.Entries...)
 		maps.Copy(want, t.Want())
 		p.Tiers = append(p.Tiers, d.reviewed(s, r, t))
+		if t.Gone() || t.Leaving != nil {
+			p.Confirmed = d.facts.ConfirmedBy(s)
+		}
+		if last := len(p.Tiers) - 1; p.Tiers[last].Abandoned {
+			p.AbandonedBy = d.facts.AbandonedBy(t.Cluster)
+		}
 		if by := s.record.Retrying(s.Plan); by != nil && d.proposedBefore(s, t, act.Branch) {
 			p.Retried = by
 		}

@@ -2,8 +2,10 @@ package pass
 
 import (
 	"slices"
+	"time"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/release"
 )
 
 // Signature says who signed a commit.
@@ -23,8 +25,9 @@ func (s Signature) Good() bool { return s.State == "Good" }
 type Request struct {
 	// Of is the commit that it is about.
 	Of layout.Hash `json:"of"`
-	// By is its author.
-	By string `json:"by,omitempty"`
+	// By is its author, and At when it was made.
+	By string    `json:"by,omitempty"`
+	At time.Time `json:"at,omitzero"`
 }
 
 // IsOwn reports whether the commit of a branch may be Furrow's: one that is signed with a key of its
@@ -56,4 +59,34 @@ func (r *Repo) AskedBy(marker string) string {
 		return name
 	}
 	return r.Requests[marker].By
+}
+
+// request returns who asks with a marker, and when; nil where that is not known.
+func (r *Repo) request(marker string) *release.Request {
+	if by := r.AskedBy(marker); by != "" {
+		return &release.Request{By: by, At: r.Requests[marker].At}
+	}
+	return nil
+}
+
+// AbandonedBy returns who gave a cluster up; nil where that is not known.
+func (f *Facts) AbandonedBy(cluster string) *release.Request {
+	for _, r := range f.Repos {
+		if by := r.request(layout.AbandonBranch(r.Base, MarkerScope(f.Self), cluster)); by != nil {
+			return by
+		}
+	}
+	return nil
+}
+
+// ConfirmedBy returns who let go what the deletion guard held of a seed; nil where nobody did, or it is
+// not known who.
+func (f *Facts) ConfirmedBy(s *Seed) *release.Request {
+	for _, marker := range []func(base, seed string) string{layout.ConfirmBranch, layout.ConfirmLeavingBranch} {
+		if f.Marked(s.previous, marker) {
+			home := f.Repos[s.previous.Plan.Repos()[0]]
+			return home.request(marker(home.Base, s.Name))
+		}
+	}
+	return nil
 }

@@ -24,6 +24,14 @@ const (
 	clustersPerPart = 500
 )
 
+// What is read of a plan: the bytes of one file and of all, and the lines and list items of one file, which
+// cost far more memory than their bytes. A plan of 100,000 objects has 40 MB and 400,000 lines.
+const (
+	MaxFileSize = 64 << 20
+	MaxSize     = 128 << 20
+	maxItems    = 1_000_000
+)
+
 // part is a file that holds the tiers and dependencies of some clusters.
 type part struct {
 	Tiers        []Tier       `yaml:"tiers"`
@@ -31,8 +39,21 @@ type part struct {
 }
 
 // Encode returns the plan's own files, by name: plan.yaml and, where that would be larger than 10
-// MB, one part for 500 clusters each.
-func (p *Plan) Encode() (map[string][]byte, error) { return p.encode(maxFile) }
+// MB, one part for 500 clusters each. A plan that could not be read again is an error.
+func (p *Plan) Encode() (map[string][]byte, error) {
+	files, err := p.encode(maxFile)
+	if err != nil {
+		return nil, err
+	}
+	size := 0
+	for _, name := range sortedKeys(files) {
+		size += len(files[name])
+		if len(files[name]) > MaxFileSize || size > MaxSize || items(files[name]) > maxItems {
+			return nil, manifest.OfSeed(v1alpha1.ReasonPlanTooLarge, p.Seed, fmt.Sprintf("the plan of seed %q is too large: Furrow reads up to %d MiB of a plan, %d MiB and %d lines of one file, and %s exceeds that", p.Seed, MaxSize>>20, MaxFileSize>>20, maxItems, name), "Split the seed")
+		}
+	}
+	return files, nil
+}
 
 // Document returns the whole plan as one document, however large.
 func (p *Plan) Document() ([]byte, error) { return marshal(p) }
@@ -209,8 +230,16 @@ func decodeFile(tree fs.FS, name string, into any) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", name, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Path: name}, err))
 	}
+	if n := items(data); n > maxItems {
+		return invalid("%s: it has %d lines and list items, and at most %d are read", name, n, maxItems)
+	}
 	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(into); err != nil {
 		return invalid("%s: %v", name, err)
 	}
 	return nil
+}
+
+// items counts what may begin a value in YAML. Commas of texts count too, of which a plan has few.
+func items(data []byte) int {
+	return bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte(",")) + bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{"))
 }

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -260,5 +261,38 @@ func TestWrongPlansAreNotRead(t *testing.T) {
 				t.Errorf("the reason is %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// What Furrow writes it must be able to read.
+func TestAPlanThatCouldNotBeReadIsNotWritten(t *testing.T) {
+	for sentence, change := range map[string]func(*plan.Plan){
+		"a file that is too large": func(p *plan.Plan) { p.From = strings.Repeat("x", plan.MaxFileSize) },
+		"too many objects": func(p *plan.Plan) {
+			p.Contents[0].Objects = slices.Repeat(p.Contents[0].Objects, 300_000)
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			p := planOf(t, fleetOf(1, 2))
+			change(p)
+			if files, err := p.Encode(); manifest.ReasonOf(err) != v1alpha1.ReasonPlanTooLarge || files != nil {
+				t.Errorf("%d files, %v", len(files), err)
+			}
+		})
+	}
+}
+
+// A small file may have many values, each of which takes a hundred times its bytes in memory.
+func TestAFileOfTooManyValuesIsNotParsed(t *testing.T) {
+	file := []byte("tiers: [" + strings.Repeat("a,", 4<<20) + "a]\n")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := plan.Decode(from(map[string][]byte{"plan.yaml": file}))
+	runtime.ReadMemStats(&after)
+	if manifest.ReasonOf(err) != v1alpha1.ReasonInvalidPlan {
+		t.Errorf("%v", err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
+		t.Errorf("%d bytes were allocated to refuse %d", took, len(file))
 	}
 }

@@ -92,6 +92,9 @@ type Proposal struct {
 	Commit *Commit
 	// Retried is who asked to propose the plan again; nil where nobody did.
 	Retried *release.Request
+	// Confirmed is who confirmed what the deletion guard held of it, and AbandonedBy who abandoned its
+	// cluster; nil where nobody did, or it is not known who.
+	Confirmed, AbandonedBy *release.Request
 	// Terminal reports whether it is shown in a terminal, and not as Markdown.
 	Terminal bool
 }
@@ -136,9 +139,7 @@ func (s *Seed) Describe(p Proposal) template.Proposal {
 	if c := p.Commit; c != nil {
 		d.out.Commit = template.Commit{ID: c.ID[:min(len(c.ID), 10)], Subject: d.show(c.Subject), Author: d.show(c.Author), URL: c.URL}
 	}
-	if p.Retried != nil {
-		d.out.Retried = template.Retry{By: d.show(p.Retried.By), At: p.Retried.When(), Why: d.show(p.Retried.Why)}
-	}
+	d.out.Retried, d.out.Confirmed, d.out.AbandonedBy = d.asked(p.Retried), d.asked(p.Confirmed), d.asked(p.AbandonedBy)
 	for _, t := range p.Tiers {
 		d.out.Clusters = append(d.out.Clusters, t.Cluster)
 	}
@@ -156,6 +157,14 @@ func (s *Seed) Describe(p Proposal) template.Proposal {
 }
 
 func reconciler(t Tier) string { return "Flux on " + t.Object.Cluster }
+
+// asked shows who asked for something.
+func (d *description) asked(r *release.Request) template.Request {
+	if r == nil {
+		return template.Request{}
+	}
+	return template.Request{By: d.show(r.By), At: r.When(), Why: d.show(r.Why)}
+}
 
 // description is one proposal being described.
 type description struct {

@@ -62,7 +62,7 @@ var (
 	fullProposal = Proposal{
 		Verb: "Remove", Seed: "web", Cluster: "edge", Tier: "01", TierCount: 2, Clusters: []string{"edge"}, Removal: true, SeedGone: true, Abandoned: true, ReconciledBy: "Flux on hub",
 		Commit:  Commit{ID: "0123456789", Subject: "`remove web`", Author: "`Ada`", URL: "https://git.example.com/fleet/commit/0123"},
-		Retried: Retry{By: "`Grace`", At: "2026-11-23 09:00 UTC", Why: "`it is back`"},
+		Retried: Request{By: "`Grace`", At: "2026-11-23 09:00 UTC", Why: "`it is back`"},
 		Changes: []Changes{{Tiers: []string{"edge tier 01"}, Summary: "1 changed, 1 removed", More: 1, Objects: []Change{
 			{What: "removed", Object: "`core/Namespace/b`", Count: 1, Destroys: "everything in the namespace"},
 			{What: "changed", Object: "`core/ConfigMap/default/a`", Count: 1, Fields: []Field{{Path: "`data.a`", Was: "`1`", Is: "`2`"}}, More: 1},

@@ -34,8 +34,9 @@ type Proposal struct {
 	// Commit is the one of the control-plane repository that it comes of; empty where that is not
 	// known.
 	Commit Commit
-	// Retried says who asked to propose it again; empty where nobody did.
-	Retried Retry
+	// Retried says who asked to propose it again, Confirmed who confirmed what the deletion guard held of
+	// it, and AbandonedBy who abandoned the cluster; empty where nobody did, or it is not known who.
+	Retried, Confirmed, AbandonedBy Request
 	// Changes are what merging changes on the base branch: one, or several where the tiers have
 	// different changes. MoreChanges counts those that are left out.
 	Changes     []Changes
@@ -79,8 +80,8 @@ type Proposal struct {
 // Commit is a commit of the control-plane repository; Subject and Author are Markdown.
 type Commit struct{ ID, Subject, Author, URL string }
 
-// Retry is who asked with furrow retry, when, and why; By and Why are Markdown.
-type Retry struct{ By, At, Why string }
+// Request is who asked for something, when, and why; By and Why are Markdown.
+type Request struct{ By, At, Why string }
 
 // Changes are what becomes of the objects of some tiers.
 type Changes struct {

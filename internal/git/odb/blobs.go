@@ -1,8 +1,6 @@
 package odb
 
 import (
-	"fmt"
-
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
@@ -61,11 +59,9 @@ func (o *Objects) collectLacking(e Entry, lacking *objectList, walked map[Hash]b
 }
 
 // BlobUpTo returns a blob's content unless it has more than limit bytes; IsTooLarge reports that.
-// The size is read first, so a blob of any size costs no more than limit.
 func (o *Objects) BlobUpTo(hash Hash, limit int64) ([]byte, error) {
-	size, err := o.size(hash)
-	if err == nil && size > limit {
-		return nil, &Error{op: "read", object: hash.String(), kind: kindTooLarge, text: fmt.Sprintf("it has %d bytes, and Furrow reads at most %d of such a file", size, limit)}
+	if err := o.checkSize(hash, limit, "file"); err != nil {
+		return nil, err
 	}
-	return o.Blob(hash) // which says why the size is not known
+	return o.Blob(hash)
 }

@@ -43,7 +43,7 @@ func IsForeign(err error) bool { return hasKind(err, kindForeign) }
 // IsCorrupt reports whether an object cannot be read.
 func IsCorrupt(err error) bool { return hasKind(err, kindCorrupt) }
 
-// IsTooLarge reports whether a blob is larger than what the caller reads.
+// IsTooLarge reports whether an object is larger than what the caller reads.
 func IsTooLarge(err error) bool { return hasKind(err, kindTooLarge) }
 
 func unknown(hash Hash, text string) error {

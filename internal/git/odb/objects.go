@@ -2,6 +2,7 @@ package odb
 
 import (
 	"bytes"
+	"fmt"
 	"sync"
 	"time"
 
@@ -73,6 +74,19 @@ func (o *Objects) read(hash Hash) (plumbing.ObjectType, []byte, error) {
 		return object.typ, object.content, nil
 	}
 	return o.store.read(hash)
+}
+
+// The largest commit and tree that are read, far above what people and Furrow write: whoever may push can
+// make one that is as large as memory.
+const maxCommit, maxTree = 4 << 20, 32 << 20
+
+// checkSize refuses an object of more than limit bytes without reading it. The caller that reads it then
+// reports why a size is not known.
+func (o *Objects) checkSize(hash Hash, limit int64, what string) error {
+	if size, err := o.size(hash); err == nil && size > limit {
+		return &Error{op: "read", object: hash.String(), kind: kindTooLarge, text: fmt.Sprintf("it has %d bytes, and Furrow reads at most %d of such a %s", size, limit, what)}
+	}
+	return nil
 }
 
 func (o *Objects) size(hash Hash) (int64, error) {

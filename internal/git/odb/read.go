@@ -32,6 +32,9 @@ func (o *Objects) Commit(hash Hash) (CommitInfo, error) {
 // readCommit reads and parses a commit without the memo. A hash of another type is unknown as a
 // commit, and content that cannot be parsed is corrupt: the two have different remedies.
 func (o *Objects) readCommit(hash Hash) (CommitInfo, error) {
+	if err := o.checkSize(hash, maxCommit, "commit"); err != nil {
+		return CommitInfo{}, err
+	}
 	typ, content, err := o.read(hash)
 	if err != nil {
 		return CommitInfo{}, err
@@ -55,6 +58,9 @@ func (o *Objects) readCommit(hash Hash) (CommitInfo, error) {
 
 // RawCommit returns the bytes of a commit, which its signature is made of. They belong to the caller.
 func (o *Objects) RawCommit(hash Hash) ([]byte, error) {
+	if err := o.checkSize(hash, maxCommit, "commit"); err != nil {
+		return nil, err
+	}
 	typ, content, err := o.read(hash)
 	if err == nil && typ != plumbing.CommitObject {
 		err = unknown(hash, "is a "+typ.String()+", not a commit")

@@ -98,6 +98,9 @@ func (o *Objects) tree(hash Hash) (*tree, error) {
 	const entrySize = 48
 	size := func(t *tree) int { return len(t.raw) + entrySize*len(t.entries) }
 	return o.store.trees.of(hash, size, func() (*tree, error) {
+		if err := o.checkSize(hash, maxTree, "directory"); err != nil {
+			return nil, err
+		}
 		typ, raw, err := o.read(hash)
 		if err != nil {
 			return nil, err

@@ -139,19 +139,6 @@ func Parse(text string) (Keyring, error) {
 	return ring, nil
 }
 
-// ParseAll reads public keys from several texts. place names a text in errors by its index.
-func ParseAll(texts []string, place func(int) string) (Keyring, error) {
-	var ring Keyring
-	for i, text := range texts {
-		keys, err := Parse(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", place(i), err)
-		}
-		ring = append(ring, keys...)
-	}
-	return ring, nil
-}
-
 // dedent joins lines without the blanks around them, which YAML may leave.
 func dedent(lines []string) string {
 	out := make([]string, len(lines))
