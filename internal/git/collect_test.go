@@ -95,6 +95,30 @@ func TestMirrorStaysSmallOverManyReports(t *testing.T) {
 	fsck(t, dir)
 }
 
+// A process that was asked to end is killed soon: a mirror that is closed is not collected for longer than a
+// moment, and the next one goes on.
+func TestClosingDoesNotWaitForTheEndOfACollection(t *testing.T) {
+	m, bare, dir := grownMirror(t)
+	m.CollectAt(1, 1, 1)
+	loose, packs, _ := holdings(t, dir)
+	m.CloseWithin(0)
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if l, p, _ := holdings(t, dir); l != loose || p != packs {
+		t.Errorf("%d loose objects and %d packs became %d and %d", loose, packs, l, p)
+	}
+	m = openAt(t, dir, bare)
+	m.CollectAt(1, 1, 1)
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if l, _, _ := holdings(t, dir); l >= loose {
+		t.Errorf("with time, %d loose objects of %d are left", l, loose)
+	}
+	fsck(t, dir)
+}
+
 // A mirror of the usual limits keeps what little there is.
 func TestCollectWaitsUntilThereIsEnough(t *testing.T) {
 	bare := newBare(t)

@@ -44,6 +44,7 @@ type Mirror struct {
 
 	keys       Keys
 	identities identities
+	closeLimit time.Duration
 }
 
 // Open opens the mirror of remote in dir, and creates it if dir is absent or empty. A mirror that
@@ -58,7 +59,7 @@ func Open(ctx context.Context, dir string, remote Remote) (*Mirror, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Mirror{Objects: db.Objects, db: db, remote: ep}
+	m := &Mirror{Objects: db.Objects, db: db, remote: ep, closeLimit: closeLimit}
 	if err := m.hold(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -72,7 +73,7 @@ const closeLimit = 2 * time.Second
 // Close collects the mirror if that is soon done, and lets go of open files and idle connections. The
 // mirror stays on disk.
 func (m *Mirror) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), m.closeLimit)
 	defer cancel()
 	_ = m.Collect(ctx) // the next one tries again
 	m.remote.close()
