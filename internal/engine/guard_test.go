@@ -185,7 +185,7 @@ func TestAConfirmedRemovalIsHeldAgainWithoutItsMarker(t *testing.T) {
 	w.remove()
 	w.pass()
 	refs := w.gitops.refs
-	if refs[layout.ConfirmBranch("main", "edge")] != refs[layout.PlanBranch("main", "edge")] {
+	if w.asked(refs, layout.ConfirmBranch("main", "edge")) != refs[layout.PlanBranch("main", "edge")] {
 		t.Fatalf("the marker does not go along with the plan: %v", refs)
 	}
 	w.deleteBranch(layout.ConfirmBranch("main", "edge"))

@@ -242,13 +242,22 @@ func (w *world) readControlPlane() bool {
 }
 
 func (w *world) mustBeConfirmed(proposed layout.Tier, refs git.Refs, p *plan.Plan) {
-	confirmed := refs[layout.ConfirmLeavingBranch("main", p.Seed)]
+	marker := layout.ConfirmLeavingBranch("main", p.Seed)
 	if p.Removal {
-		confirmed = refs[layout.ConfirmBranch("main", p.Seed)]
+		marker = layout.ConfirmBranch("main", p.Seed)
 	}
-	if confirmed != refs[layout.PlanBranch("main", p.Seed)] {
+	if w.asked(refs, marker) != refs[layout.PlanBranch("main", p.Seed)] {
 		w.t.Errorf("%s was proposed although nobody confirmed what goes with it", proposed)
 	}
+}
+
+// asked returns the commit about which a marker asks for something.
+func (w *world) asked(refs git.Refs, marker string) git.Hash {
+	c, err := w.gitops.Commit(refs[marker])
+	if err != nil || len(c.Parents) != 1 || forge.Trailers(c.Message)["Furrow-Request"] != marker {
+		return refs[marker]
+	}
+	return c.Parents[0]
 }
 
 // onlyMoves reports whether a tier brings nothing but objects that move: base has all others as the
