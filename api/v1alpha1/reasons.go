@@ -59,6 +59,10 @@ const (
 	ReasonOverrideUnused             Reason = "OverrideUnused"
 	ReasonPlacementUnused            Reason = "PlacementUnused"
 	ReasonOverrideReferenceMissing   Reason = "OverrideReferenceMissing"
+	ReasonOverrideRemovesField       Reason = "OverrideRemovesField"
+	ReasonReferenceMissing           Reason = "ReferenceMissing"
+	ReasonNamespaceOfCluster         Reason = "NamespaceOfCluster"
+	ReasonPluginUnstable             Reason = "PluginUnstable"
 	ReasonPackageTooLarge            Reason = "PackageTooLarge"
 	ReasonFileSkipped                Reason = "FileSkipped"
 	ReasonNothingSelected            Reason = "NothingSelected"
@@ -95,9 +99,11 @@ const (
 	ReasonBrokenSeed                 Reason = "BrokenSeed"
 	ReasonObjectConflict             Reason = "ObjectConflict"
 	ReasonNamespaceConflict          Reason = "NamespaceConflict"
+	ReasonNamespaceShared            Reason = "NamespaceShared"
 	ReasonStillPlanted               Reason = "StillPlanted"
 	ReasonClusterMoved               Reason = "ClusterMoved"
 	ReasonClusterKept                Reason = "ClusterKept"
+	ReasonClusterUndeclared          Reason = "ClusterUndeclared"
 	ReasonPruneNotDisabled           Reason = "PruneNotDisabled"
 	ReasonInvalidTemplate            Reason = "InvalidTemplate"
 	ReasonTemplateBudget             Reason = "TemplateBudget"
@@ -169,6 +175,7 @@ const (
 	ReasonWindowClosed           Reason = "WindowClosed"
 	ReasonMaxUnavailable         Reason = "MaxUnavailable"
 	ReasonMaxOpenProposals       Reason = "MaxOpenProposals"
+	ReasonAutoMergeIgnored       Reason = "AutoMergeIgnored"
 	ReasonAutoMerging            Reason = "AutoMerging"
 	ReasonWaitingForChecks       Reason = "WaitingForChecks"
 	ReasonChecksFailed           Reason = "ChecksFailed"
@@ -345,6 +352,10 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonOverrideUnused, "A warning: an override changes nothing on any cluster. `--strict` refuses it.", "Correct its clusters or target, or remove it."},
 		{ReasonPlacementUnused, "A warning: a rule in `spec.placement` is true of no object of the seed, or of no cluster, so what it is meant for goes elsewhere. `--strict` refuses it.", "Correct the rule's expression, or remove the rule."},
 		{ReasonOverrideReferenceMissing, "A warning: an override makes an object name another one of the seed, which does not go to the same cluster. What is named follows objects as they were before overrides.", "Place the named object there by an annotation or a rule in `spec.placement`; or keep the reference, and override the content of what it names."},
+		{ReasonOverrideRemovesField, "A warning: an override removes a field that API servers require, as the selector of a Deployment.", "Give the field another value instead of null, or leave it out of the override."},
+		{ReasonReferenceMissing, "A warning: an object names a ConfigMap, Secret, ServiceAccount, claim, Service or Role that no seed brings to its cluster.", "Add it to the seed, correct the name, or make sure that something else creates it."},
+		{ReasonNamespaceOfCluster, "A warning: a seed has a Namespace that every cluster has, or the one of the cluster's reconciler. Its labels and annotations are replaced with those of the seed; it is never deleted.", "Remove the Namespace from the seed, unless the seed is to set its labels."},
+		{ReasonPluginUnstable, "A warning: two runs of a plugin with the same input wrote different objects, so every start of Furrow would make a new plan.", "Let its output depend on its input alone, without times, random values or the order of a map."},
 		{ReasonPackageTooLarge, "The package exceeds `--max-file-size` or `--max-package-size`, or has more than 100,000 files.", "Split the file or the seed, or raise the limit."},
 		{ReasonFileSkipped, "A warning: a file is not read, because of its name or because it is hidden. What it declares counts as removed.", "Rename it to end in `.yaml`, `.yml` or `.json`, or move it out."},
 		{ReasonNothingSelected, "A warning: a patch, a replacement or an entry of `images` of a kustomization selects no object, and Kustomize says nothing.", "Correct the name or the target, or remove the entry."},
@@ -381,9 +392,11 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonBrokenSeed, "The seed depends on another one that cannot be planned.", "Correct that seed first."},
 		{ReasonObjectConflict, "Two seeds want the same object on one cluster; both are held.", "Keep it in one of them, or place them on different clusters."},
 		{ReasonNamespaceConflict, "Two seeds have the same Namespace with different content.", "Write the same labels and annotations in both, or keep it in one."},
+		{ReasonNamespaceShared, "A Namespace leaves a seed, and another seed has it on the same cluster, of this control plane or of another one in the repository. The removal waits until the reconciler keeps the Namespace.", "Restore the Namespace, merge the proposal that marks it as not to be pruned, and remove it again."},
 		{ReasonStillPlanted, "An object moved from one seed to another, or its seed was renamed, and the first seed still has it on the cluster.", "Wait until it is removed. After a rename, restore the name, or run `furrow confirm` for the old seed, which deletes its objects first."},
 		{ReasonClusterMoved, "A cluster has another path, repository or hub; moving what is planted there would delete it.", "Undo the change, or remove the seed from the cluster first."},
 		{ReasonClusterKept, "A warning: the document of a cluster, or one that it names, is broken, so the cluster stays as last planned.", "Correct the document in the message."},
+		{ReasonClusterUndeclared, "A warning of `furrow lint`: a seed is planted on a cluster, and no document declares that cluster any more. The deletion guard holds what would be removed there.", "Restore the document; or run `furrow confirm`, and `furrow abandon` if the cluster is gone for good."},
 		{ReasonPruneNotDisabled, "A warning: the object must never be pruned, but it is encrypted, so the annotation cannot be added.", "Add the annotation in the message yourself."},
 		{ReasonInvalidTemplate, "A Template does not render what it must.", "Correct it; see [templates](reference.md#templates)."},
 		{ReasonTemplateBudget, "A Template exceeds the limits on steps, memory or output.", "Make it simpler; see [templates](reference.md#templates)."},
@@ -458,6 +471,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonWindowClosed, "The windows of the tier's wave are closed: nothing is proposed or updated. Do not merge an open proposal.", "Wait until the message says, or correct the windows."},
 		{ReasonMaxUnavailable, "As many clusters of the wave are under way as `maxUnavailable` allows: their proposals are open, or they are not ready with what was merged.", "Merge the open proposals, and find out why clusters are not ready."},
 		{ReasonMaxOpenProposals, "As many proposals of the seed are open in the repository as `maxOpenProposals` allows.", "Merge or close some of them."},
+		{ReasonAutoMergeIgnored, "A warning: a seed has `autoMerge: WhenGreen`, and one of its GitOps repositories is plain Git, which has no checks: nothing is merged there by Furrow.", "Merge with `furrow pr merge`, or name the forge in the repository's `spec.forge`."},
 		{ReasonAutoMerging, "The gate of the proposal is open and its checks have passed, so Furrow merges it, as `autoMerge` says.", "Nothing."},
 		{ReasonWaitingForChecks, "Furrow merges the proposal once its checks have passed, at least one besides the gate.", "Wait, or merge it."},
 		{ReasonChecksFailed, "A check of the proposal has failed, so Furrow does not merge it.", "Correct the seed, run the check again, or merge it."},

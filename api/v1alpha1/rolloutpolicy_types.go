@@ -68,7 +68,7 @@ type Pace struct {
 	// number when not given.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
-	MaxOpenProposals int32 `json:"maxOpenProposals,omitempty"`
+	MaxOpenProposals *int32 `json:"maxOpenProposals,omitempty"`
 
 	// AutoMerge says whether Furrow merges proposals itself: Never, the default, or WhenGreen, once
 	// their gate is open and the checks of the forge have passed, at least one besides the gate. What
@@ -137,7 +137,7 @@ type RolloutWindow struct {
 	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
 	From string `json:"from,omitempty"`
 
-	// To is when it closes, as 16:30 or 24:00. A time that is not after from is on the next day.
+	// To is when it closes, as 16:30 or 24:00. A time before from is on the next day.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`
 	To string `json:"to,omitempty"`

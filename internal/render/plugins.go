@@ -37,7 +37,8 @@ func applyPlugins(ctx context.Context, p *catalog.Package, r catalog.Rendered, h
 			if err != nil {
 				return r, err
 			}
-			left = max(left-time.Since(began), time.Millisecond) //nolint:forbidigo // see above
+			took := time.Since(began) //nolint:forbidigo // see above
+			left = max(left-took, time.Millisecond)
 			objects, warnings, problems := one.Output(v.Objects, run)
 			for _, problem := range problems {
 				problem.Seed = p.Name
@@ -50,10 +51,23 @@ func applyPlugins(ctx context.Context, p *catalog.Package, r catalog.Rendered, h
 				r.Failed = ofMachine[run.Ending]
 				return r, nil
 			}
+			if took < maxRepeated && len(v.Objects) > 0 {
+				again, err := host.Run(ctx, one, input, left)
+				if err != nil {
+					return r, err
+				}
+				if w := one.Unstable(v.Objects, objects, again); w != nil {
+					w.Seed = p.Name
+					r.Warnings = append(r.Warnings, *w)
+				}
+			}
 		}
 	}
 	return r, nil
 }
+
+// maxRepeated is how long a plugin may take to be run once more, to find out whether it writes the same.
+const maxRepeated = 2 * time.Second
 
 // ofMachine are the endings that are up to the machine, and may be others in the next load.
 var ofMachine = map[core.Ending]bool{core.NotAllowed: true, core.NotFound: true, core.NotStarted: true, core.OtherDigest: true}

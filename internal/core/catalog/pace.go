@@ -32,7 +32,7 @@ func (c *Catalog) PaceOf(seed *Seed) (v1alpha1.Pace, error) {
 	wrong := manifest.Problem{Seed: seed.Name, Source: seed.SpecAt, Object: "Seed " + quote(seed.Name)}
 	if field, why, next := paceFault(spec.Pace); field != "" {
 		wrong.Reason, wrong.Field, wrong.Next = v1alpha1.ReasonInvalidField, "spec.rollout."+field, next
-		wrong.Message = wrong.Field + " " + why
+		wrong.Source, wrong.Message = seed.At(wrong.Field), wrong.Field+" "+why
 		return v1alpha1.Pace{}, wrong
 	}
 	pace := spec.Pace
@@ -68,8 +68,8 @@ func paceFault(r v1alpha1.Pace) (field, why, next string) {
 	if r.GroupBy != "" && !slices.Contains(groupings, r.GroupBy) {
 		return "groupBy", fmt.Sprintf("%q is unknown", r.GroupBy), "Write Tier, Level, Cluster or Seed."
 	}
-	if r.MaxOpenProposals < 0 {
-		return "maxOpenProposals", fmt.Sprintf("%d is negative", r.MaxOpenProposals), "Write a number from 1, or remove the field."
+	if r.MaxOpenProposals != nil && *r.MaxOpenProposals < 1 {
+		return "maxOpenProposals", fmt.Sprintf("is %d, and nothing could be proposed", *r.MaxOpenProposals), "Write a number from 1; or remove the field, and any number may be open."
 	}
 	if r.AutoMerge != "" && r.AutoMerge != v1alpha1.AutoMergeNever && r.AutoMerge != v1alpha1.AutoMergeWhenGreen {
 		return "autoMerge", fmt.Sprintf("%q is unknown", r.AutoMerge), "Write Never or WhenGreen."

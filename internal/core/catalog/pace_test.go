@@ -5,6 +5,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -34,13 +35,13 @@ func TestASeedHasThePaceOfItsPolicyButForWhatItSets(t *testing.T) {
 		reason          v1alpha1.Reason
 		field           string
 	}{
-		"all of the policy":           {policy: slow, rollout: "{policy: slow}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupByLevel, MaxOpenProposals: 3, Waves: canary}},
+		"all of the policy":           {policy: slow, rollout: "{policy: slow}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupByLevel, MaxOpenProposals: ptr.To[int32](3), Waves: canary}},
 		"its own autoMerge":           {policy: "{autoMerge: WhenGreen}", rollout: "{policy: slow, autoMerge: Never}", want: v1alpha1.Pace{AutoMerge: v1alpha1.AutoMergeNever}},
 		"the autoMerge of the policy": {policy: "{autoMerge: WhenGreen}", rollout: "{policy: slow}", want: v1alpha1.Pace{AutoMerge: v1alpha1.AutoMergeWhenGreen}},
 		"an unknown autoMerge":        {policy: slow, rollout: "{policy: slow, autoMerge: Always}", reason: v1alpha1.ReasonInvalidField, field: "spec.rollout.autoMerge"},
-		"its own grouping":            {policy: slow, rollout: "{policy: slow, groupBy: Seed}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupBySeed, MaxOpenProposals: 3, Waves: canary}},
-		"its own waves":               {policy: slow, rollout: "{policy: slow, waves: [{name: all}]}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupByLevel, MaxOpenProposals: 3, Waves: []v1alpha1.RolloutWave{{Name: "all"}}}},
-		"no waves at all":             {policy: slow, rollout: "{policy: slow, waves: []}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupByLevel, MaxOpenProposals: 3, Waves: []v1alpha1.RolloutWave{}}},
+		"its own grouping":            {policy: slow, rollout: "{policy: slow, groupBy: Seed}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupBySeed, MaxOpenProposals: ptr.To[int32](3), Waves: canary}},
+		"its own waves":               {policy: slow, rollout: "{policy: slow, waves: [{name: all}]}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupByLevel, MaxOpenProposals: ptr.To[int32](3), Waves: []v1alpha1.RolloutWave{{Name: "all"}}}},
+		"no waves at all":             {policy: slow, rollout: "{policy: slow, waves: []}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupByLevel, MaxOpenProposals: ptr.To[int32](3), Waves: []v1alpha1.RolloutWave{}}},
 		"no policy":                   {policy: slow, rollout: "{groupBy: Seed}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupBySeed}},
 		"a policy that there is not":  {policy: slow, rollout: "{policy: slaw}", reason: v1alpha1.ReasonUnknownRolloutPolicy, field: "spec.rollout.policy"},
 		"a policy that is broken":     {policy: "{groupBy: Wave}", rollout: "{policy: slow}", reason: v1alpha1.ReasonUnknownRolloutPolicy, field: "spec.rollout.policy"},

@@ -132,6 +132,8 @@ func (w *walker) visit(name string, kind fs.FileMode) error {
 		return w.warnOfManifest(name, "the file holds a document of Furrow and is not read", "Give it a name that ends in .yaml, .yml or .json, or remove it.")
 	case kind.IsRegular() && !w.all && isText(name):
 		return w.warnOfText(name)
+	case kind.IsRegular() && !w.all && !w.mixed && ofTool(name):
+		return w.leaveToTool(name)
 	}
 	w.take(name, name, kind)
 	return nil
@@ -274,6 +276,39 @@ func (w *walker) warnOfText(name string) error {
 		w.skip(v1alpha1.ReasonFileSkipped, name, "the file holds a manifest and is not read", "Give it a name that ends in .yaml, .yml or .json, or remove it.")
 	}
 	w.take(name, name, 0)
+	return nil
+}
+
+// toolFiles are names of files that other tools keep beside manifests, as patterns of path.Match. Each is
+// YAML or JSON, and none is a manifest.
+var toolFiles = []string{
+	"renovate.json", "package.json", "package-lock.json", "tsconfig*.json", "lerna.json", "nx.json", "turbo.json", "composer.json", "deno.json", "biome.json",
+	"values.yaml", "values.yml", "values-*.yaml", "values-*.yml", "values.*.yaml", "*.schema.json",
+	"docker-compose*.yaml", "docker-compose*.yml", "compose.yaml", "compose.yml", "Taskfile.yaml", "Taskfile.yml", "mkdocs.yaml", "mkdocs.yml", "codecov.yaml", "codecov.yml",
+	"azure-pipelines.yaml", "azure-pipelines.yml", "bitbucket-pipelines.yml", "cloudbuild.yaml", "cloudbuild.json", "buildspec.yml", "dependabot.yml", "release-please-config.json",
+	"ct.yaml", "helmfile.yaml", "pnpm-lock.yaml", "pnpm-workspace.yaml", "OWNERS.yaml",
+}
+
+// ofTool reports whether a file has the name of one of another tool.
+func ofTool(name string) bool {
+	return slices.ContainsFunc(toolFiles, func(pattern string) bool {
+		is, _ := path.Match(pattern, path.Base(name))
+		return is
+	})
+}
+
+// leaveToTool names a file of another tool, which is not read. One that holds a manifest is read
+// whatever its name.
+func (w *walker) leaveToTool(name string) error {
+	text, err := firstBytes(w.tree, name)
+	switch {
+	case err != nil:
+		return err
+	case bytes.Contains(text, []byte("apiVersion")):
+		w.take(name, name, 0)
+	default:
+		w.skip(v1alpha1.ReasonFileSkipped, name, "the file has a name that another tool gives its files, and holds no manifest, so it is not read", "Move it out of the seed to be rid of this warning.")
+	}
 	return nil
 }
 

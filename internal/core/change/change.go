@@ -101,8 +101,7 @@ func (c *Comparer) Between(before, after map[string]Object) []Change {
 		is, stays := after[file]
 		switch {
 		case !stays:
-			id := was.id()
-			out = append(out, Change{Kind: Removed, Object: id, File: file, Destroys: Destroys(id.GroupKind())})
+			out = append(out, was.removed(file))
 		case was.Hash != is.Hash:
 			out = append(out, c.changed(file, was, is))
 		}
@@ -113,6 +112,24 @@ func (c *Comparer) Between(before, after map[string]Object) []Change {
 		}
 	}
 	slices.SortFunc(out, Change.compare)
+	return out
+}
+
+// Protection is the annotation of Flux by which an object is never pruned, if its value is disabled.
+const Protection = "kustomize.toolkit.fluxcd.io/prune"
+
+// removed is the change by which an object goes from a file. One that is marked as not to be pruned stays on
+// its cluster.
+func (o Object) removed(file string) Change {
+	id := o.id()
+	out := Change{Kind: Removed, Object: id, File: file, Destroys: Destroys(id.GroupKind())}
+	if out.Destroys == "" || o.Content == nil {
+		return out
+	}
+	objects, err := manifest.Parse(file, o.Content)
+	if err == nil && len(objects) == 1 && objects[0].Annotation(Protection) == "disabled" {
+		out.Destroys, out.Where = "", "it stays on the cluster, because it is marked as not to be pruned"
+	}
 	return out
 }
 

@@ -58,6 +58,9 @@ func remark(o Object, at position, ambiguities Problems) *Remarks {
 	return &r
 }
 
+// Typed reports whether the object is of a kind of Kubernetes itself, whose fields are known.
+func (o Object) Typed() bool { return schema.Typed(o.ID.Group, o.Version, o.ID.Kind) != nil }
+
 // checkFields compares the fields of a kind of Kubernetes itself with their types, as API servers do.
 // A document of SOPS has ciphertext where values are.
 func checkFields(o Object, at position) Problems {
@@ -74,7 +77,7 @@ func checkFields(o Object, at position) Problems {
 
 // fieldProblem explains a value that does not fit its field. The values of a Secret are not quoted.
 func fieldProblem(f schema.Fault, at position, secret bool) Problem {
-	field := pathText(f.Path)
+	field := PathText(f.Path)
 	p := Problem{Reason: v1alpha1.ReasonInvalidField, Source: at.source(), Field: field}
 	switch {
 	case f.Unknown():
@@ -106,8 +109,8 @@ func fieldProblem(f schema.Fault, at position, secret bool) Problem {
 	return p
 }
 
-// pathText writes a path as messages have it: spec.containers[0].image.
-func pathText(path []any) string {
+// PathText writes a path as messages have it: spec.containers[0].image.
+func PathText(path []any) string {
 	var b strings.Builder
 	for _, step := range path {
 		switch step := step.(type) {
@@ -223,7 +226,7 @@ func checkPods(o Object, at position) (problems Problems) {
 	}
 	spec, _ := valueAt(o.Body, path).(map[string]any)
 	refuse := func(path []any, message, next string) {
-		problems = append(problems, Problem{Reason: v1alpha1.ReasonInvalidField, Source: at.follow(path).source(), Field: pathText(path), Message: pathText(path) + " " + message, Next: next})
+		problems = append(problems, Problem{Reason: v1alpha1.ReasonInvalidField, Source: at.follow(path).source(), Field: PathText(path), Message: PathText(path) + " " + message, Next: next})
 	}
 	names := map[string]bool{}
 	for _, list := range []string{"initContainers", "containers"} {
@@ -281,7 +284,7 @@ func beyond(value any, path []any, at position) (problems Problems) {
 		}
 	case float64:
 		if schema.Beyond(value) {
-			field := pathText(path)
+			field := PathText(path)
 			problems = Problems{{Reason: v1alpha1.ReasonAmbiguousYAML, Source: at.source(), Field: field, Message: fmt.Sprintf("%s is a number of more than 64 bits: it is read as %s, and digits may be lost", field, canonical(value)), Next: quoteNumber}}
 		}
 	}

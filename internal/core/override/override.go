@@ -25,6 +25,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/schema"
 )
 
 // Override is one override of a seed, ready to be applied.
@@ -160,6 +161,25 @@ func (o *Override) Unused() manifest.Problem {
 	p := o.problem("", "it changes nothing on any cluster: no target goes to one of its clusters, or all have that content already", "Correct its clusters or target, or remove it.")
 	p.Reason = v1alpha1.ReasonOverrideUnused
 	return p
+}
+
+// Dropped returns the warnings that it removes fields of an object which API servers require.
+func (o *Override) Dropped(before, after *manifest.Object) []manifest.Problem {
+	typed := schema.Typed(before.ID.Group, before.Version, before.ID.Kind)
+	if typed == nil {
+		return nil
+	}
+	part := "strategicMerge"
+	if o.merge == nil {
+		part = "jsonPatch"
+	}
+	var out []manifest.Problem
+	for _, path := range schema.Dropped(before.Body, after.Body, typed) {
+		p := o.problem(part, fmt.Sprintf("it removes %s of %s, and API servers require that field", manifest.PathText(path), before.ID), "Give the field another value, or leave it out of the override.")
+		p.Reason = v1alpha1.ReasonOverrideRemovesField
+		out = append(out, p)
+	}
+	return out
 }
 
 // MissingReference returns the warning that it makes an object name another one of the seed, which does

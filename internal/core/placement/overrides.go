@@ -293,6 +293,7 @@ func (a *overriding) patch(content *Content, selected []int) *patched {
 		fields, more, hidden := change.Fields(*object, *after)
 		done.steps = append(done.steps, step{i, fields, more, hidden})
 		a.newlyNamed(done, i, object, after)
+		a.placed.Warnings = append(a.placed.Warnings, a.overrides[i].Dropped(object, after)...)
 		object = after
 	}
 	if object != content.Object {

@@ -590,7 +590,7 @@ func (a *assembly) allWarnings() []Warning {
 		}
 		out = append(out, w)
 	}
-	out = append(out, a.emptyWaves()...)
+	out = append(out, slices.Concat(a.emptyWaves(), a.ignoredAutoMerge())...)
 	slices.SortStableFunc(out, func(x, y Warning) int {
 		return cmp.Or(strings.Compare(x.Object, y.Object), strings.Compare(x.Message, y.Message))
 	})

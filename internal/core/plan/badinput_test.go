@@ -43,7 +43,7 @@ func TestBadInputs(t *testing.T) {
 		},
 		"an unknown grouping": {
 			files: map[string]string{"seeds/web.yaml": web + "---\napiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {rollout: {groupBy: Wave}}\n"},
-			want:  manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 10), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.groupBy"},
+			want:  manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 13), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.groupBy"},
 		},
 		"a percentage of clusters that is none": {
 			files: map[string]string{"seeds/web.yaml": web + `---
@@ -52,7 +52,7 @@ kind: Seed
 metadata: {name: web}
 spec: {rollout: {waves: [{name: all, maxUnavailable: 25}, {name: b, clusterSelector: {}, maxUnavailable: many}]}}
 `},
-			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 10), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[1].maxUnavailable"},
+			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 13), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[1].maxUnavailable"},
 		},
 		"a wave whose name is not a label": {
 			files: map[string]string{"seeds/web.yaml": web + `---
@@ -61,7 +61,7 @@ kind: Seed
 metadata: {name: web}
 spec: {rollout: {waves: [{name: Canary}]}}
 `},
-			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 10), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[0].name"},
+			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 13), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[0].name"},
 		},
 		"two waves of one name": {
 			files: map[string]string{"seeds/web.yaml": web + `---
@@ -70,7 +70,7 @@ kind: Seed
 metadata: {name: web}
 spec: {rollout: {waves: [{name: a, clusterSelector: {}}, {name: a}]}}
 `},
-			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 10), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[1].name"},
+			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 13), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[1].name"},
 		},
 		"two waves for all other clusters": {
 			files: map[string]string{"seeds/web.yaml": web + `---
@@ -79,7 +79,7 @@ kind: Seed
 metadata: {name: web}
 spec: {rollout: {waves: [{name: a}, {name: b}]}}
 `},
-			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 10), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[1].clusterSelector"},
+			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 13), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[1].clusterSelector"},
 		},
 		"a wave rest with a selector": {
 			files: map[string]string{"seeds/web.yaml": web + `---
@@ -88,7 +88,7 @@ kind: Seed
 metadata: {name: web}
 spec: {rollout: {waves: [{name: rest, clusterSelector: {}}]}}
 `},
-			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 10), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[0].name"},
+			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 13), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[0].name"},
 		},
 		"a selector of a wave that cannot be used": {
 			files: map[string]string{"seeds/web.yaml": web + `---
@@ -97,7 +97,7 @@ kind: Seed
 metadata: {name: web}
 spec: {rollout: {waves: [{name: a, clusterSelector: {matchExpressions: [{key: a, operator: Is}]}}]}}
 `},
-			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 10), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[0].clusterSelector"},
+			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 13), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[0].clusterSelector"},
 		},
 		"a negative soak": {
 			files: map[string]string{"seeds/web.yaml": web + `---
@@ -106,7 +106,7 @@ kind: Seed
 metadata: {name: web}
 spec: {rollout: {waves: [{name: a, soak: -1h}]}}
 `},
-			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 10), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[0].soak"},
+			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 13), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[0].soak"},
 		},
 		"a window that closes at no time of day": {
 			files: map[string]string{"seeds/web.yaml": web + `---
@@ -115,7 +115,7 @@ kind: Seed
 metadata: {name: web}
 spec: {rollout: {waves: [{name: a, windows: [{from: "09:00", to: "5pm"}]}]}}
 `},
-			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 10), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[0].windows[0].to"},
+			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 13), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[0].windows[0].to"},
 		},
 		"a negative number of proposals": {
 			files: map[string]string{"seeds/web.yaml": web + `---
@@ -124,7 +124,7 @@ kind: Seed
 metadata: {name: web}
 spec: {rollout: {maxOpenProposals: -1}}
 `},
-			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 10), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.maxOpenProposals"},
+			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 13), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.maxOpenProposals"},
 		},
 		"an unknown rule": {
 			files: map[string]string{"seeds/web.yaml": web, "seeds/settings.yaml": "apiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {disabledRules: [namespaces]}\n"},

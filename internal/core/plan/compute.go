@@ -7,6 +7,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/change"
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/placement"
@@ -142,6 +143,7 @@ func (c *computation) compute() map[string]*Outcome {
 	c.collect()
 	c.place()
 	c.checkKinds()
+	c.checkReferences()
 	c.share()
 	c.findHeirs()
 	c.findLeaving()
@@ -330,7 +332,13 @@ func (s *seedState) prepare(placed placement.Placed, inv *catalog.Inventory) err
 	for _, w := range slices.Concat(s.seed.Warnings, s.seed.Skipped, placed.Warnings) {
 		s.warnings = append(s.warnings, warningAt(w))
 	}
-	for _, id := range append(ownedByCreators(s.contents), s.essential(inv)...) {
+	essential := s.essential(inv)
+	for _, id := range essential {
+		o := s.contents.Of(id)[0].Object
+		s.warnings = append(s.warnings, warningAt(manifest.Problem{Reason: v1alpha1.ReasonNamespaceOfCluster, Source: o.Source, Object: o.Title(),
+			Message: "clusters have this Namespace already, from Kubernetes or from the one who set up the reconciler, and the seed takes over its labels and annotations", Next: "Remove it from the seed, unless that is what you want. It is never deleted."}))
+	}
+	for _, id := range append(ownedByCreators(s.contents), essential...) {
 		s.protect(id)
 	}
 	if len(problems) > 0 {
@@ -372,7 +380,7 @@ func plainSecret(o manifest.Object) *manifest.Problem {
 }
 
 // Protection is the annotation of Flux by which an object is never pruned, if its value is disabled.
-const Protection = "kustomize.toolkit.fluxcd.io/prune"
+const Protection = change.Protection
 
 // protect keeps the reconciler from ever deleting the object.
 func (s *seedState) protect(id manifest.ID) {

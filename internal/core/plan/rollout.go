@@ -3,9 +3,11 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -92,9 +94,45 @@ func (a *assembly) holdIfWaveIsUnknown() error {
 // emptyWaves warns of waves without a cluster: nobody waits for them.
 func (a *assembly) emptyWaves() []Warning {
 	var out []Warning
-	for _, w := range a.plan.Rollout.AllWaves() {
-		if len(w.Clusters) == 0 {
-			out = append(out, Warning{Reason: v1alpha1.ReasonNoClusterMatches, Object: fmt.Sprintf("seed %q", a.seed.Name), Message: fmt.Sprintf("wave %q selects no cluster of the seed, so nothing waits for it. Label a cluster, or change the selector.", w.Name)})
+	for i, w := range a.plan.Rollout.AllWaves() {
+		if len(w.Clusters) > 0 {
+			continue
+		}
+		message := fmt.Sprintf("wave %q selects no cluster of the seed, so nothing waits for it. Label a cluster, or change the selector.", w.Name)
+		if earlier := a.takenBefore(i); len(earlier) > 0 {
+			message = fmt.Sprintf("wave %q is empty, so nothing waits for it: a cluster belongs to the first wave that selects it, and all of this one are in %s. Change one of the selectors, or remove the wave.", w.Name, strings.Join(quoteAll("wave", earlier), ", "))
+		}
+		out = append(out, Warning{Reason: v1alpha1.ReasonNoClusterMatches, Object: fmt.Sprintf("seed %q", a.seed.Name), Message: message})
+	}
+	return out
+}
+
+// takenBefore returns the waves that have the clusters which an empty wave selects. One without a
+// selector takes what the others leave.
+func (a *assembly) takenBefore(wave int) []string {
+	selector, _ := catalog.SelectorOf(a.pace.Waves[wave].ClusterSelector) // checked before
+	var names []string
+	for i, w := range a.plan.Rollout.Waves {
+		takes := func(cluster string) bool {
+			return selector == nil || i < wave && selector.Matches(labels.Set(a.inventory.Clusters[cluster].Labels))
+		}
+		if slices.ContainsFunc(w.Clusters, takes) {
+			names = append(names, w.Name)
+		}
+	}
+	return names
+}
+
+// ignoredAutoMerge warns where nothing is merged although the seed asks for it.
+func (a *assembly) ignoredAutoMerge() []Warning {
+	if a.plan.Rollout == nil || !a.plan.Rollout.AutoMerge {
+		return nil
+	}
+	var out []Warning
+	for _, repo := range a.plan.Repos() {
+		if r, declared := a.in.Catalog.Repos[repo]; declared && r.Spec.ForgeOrDefault() == v1alpha1.ForgePlain {
+			out = append(out, Warning{Reason: v1alpha1.ReasonAutoMergeIgnored, Object: fmt.Sprintf("seed %q", a.seed.Name),
+				Message: fmt.Sprintf("autoMerge: WhenGreen merges nothing in GitOps repository %q, which is plain Git and has no checks. Merge with 'furrow pr merge', or name the repository's forge in spec.forge.", repo)})
 		}
 	}
 	return out
@@ -105,7 +143,7 @@ func (a *assembly) emptyWaves() []Warning {
 // all.
 func (a *assembly) rollout() *Rollout {
 	spec := a.pace
-	out := &Rollout{MaxOpenProposals: int(spec.MaxOpenProposals), AutoMerge: spec.AutoMerge == v1alpha1.AutoMergeWhenGreen}
+	out := &Rollout{MaxOpenProposals: int(ptr.Deref(spec.MaxOpenProposals, 0)), AutoMerge: spec.AutoMerge == v1alpha1.AutoMergeWhenGreen}
 	if len(spec.Waves) == 0 && out.MaxOpenProposals == 0 && !out.AutoMerge {
 		return nil
 	}

@@ -155,20 +155,39 @@ func (o *output) report(l list, before []manifest.Object) {
 	}
 }
 
-// finding returns a result as a problem, at the object that it names.
-func (o *output) finding(r result, before []manifest.Object) manifest.Problem {
-	p := o.problem(v1alpha1.ReasonPluginFinding, o.clean(cmp.Or(r.Message, "it gives no message")), "")
-	group, _, grouped := strings.Cut(r.ResourceRef.APIVersion, "/")
+// about returns the object that a result names; nil if there is none. Functions often leave out the
+// apiVersion or the namespace, which is enough where one object fits.
+func (r result) about(objects []manifest.Object) *manifest.Object {
+	ref := r.ResourceRef
+	group, _, grouped := strings.Cut(ref.APIVersion, "/")
 	if !grouped {
 		group = ""
 	}
-	for _, b := range before {
-		ref := r.ResourceRef
-		if b.ID == (manifest.ID{Group: group, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}) {
-			p.Source, p.Object = b.Source, b.Title()
-			p.Message = fmt.Sprintf("plugin %s: %s", o.Name, p.Message)
-			break
+	var found *manifest.Object
+	for i := range objects {
+		id := objects[i].ID
+		switch {
+		case id == manifest.ID{Group: group, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}:
+			return &objects[i]
+		case id.Kind != ref.Kind || id.Name != ref.Name, ref.APIVersion != "" && id.Group != group, ref.Namespace != "" && id.Namespace != ref.Namespace:
+		case found != nil:
+			return nil
+		default:
+			found = &objects[i]
 		}
+	}
+	return found
+}
+
+// finding returns a result as a problem, at the object that it names.
+func (o *output) finding(r result, before []manifest.Object) manifest.Problem {
+	p := o.problem(v1alpha1.ReasonPluginFinding, o.clean(cmp.Or(r.Message, "it gives no message")), "")
+	if about := r.about(before); about != nil {
+		p.Source, p.Object = about.Source, about.Title()
+		p.Message = fmt.Sprintf("plugin %s: %s", o.Name, p.Message)
+	} else if ref := r.ResourceRef; ref.Kind+ref.Name != "" {
+		names := slices.DeleteFunc([]string{ref.Kind, ref.Namespace, ref.Name}, func(part string) bool { return part == "" })
+		p.Message = fmt.Sprintf("%s: %s", o.clean(strings.Join(names, "/")), p.Message)
 	}
 	if path := o.clean(r.Field.Path); path != "" {
 		p.Field = path

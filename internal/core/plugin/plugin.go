@@ -164,6 +164,22 @@ func (o *output) problem(reason v1alpha1.Reason, message, next string) manifest.
 	return manifest.Problem{Reason: reason, Source: o.Source, Object: o.Title(), Message: message, Next: next}
 }
 
+// Unstable returns a warning if a second run with the same input made other objects of it, in whatever order,
+// and nil otherwise, or if that run did not succeed.
+func (p Plugin) Unstable(before, first []manifest.Object, second Run) *manifest.Problem {
+	again, _, problems := p.Output(before, second)
+	bodies := make(map[manifest.ID]map[string]any, len(again))
+	for _, o := range again {
+		bodies[o.ID] = o.Body
+	}
+	differs := func(o manifest.Object) bool { return !reflect.DeepEqual(bodies[o.ID], o.Body) }
+	if len(problems) > 0 || len(again) == len(first) && !slices.ContainsFunc(first, differs) {
+		return nil
+	}
+	return &manifest.Problem{Reason: v1alpha1.ReasonPluginUnstable, Source: p.Source, Object: p.Title(), Message: "two runs with the same input wrote different output, so every start of Furrow would make a new plan",
+		Next: "Let its output depend on its input alone, without times, random values or the order of a map."}
+}
+
 // Title names the plugin for people.
 func (p Plugin) Title() string { return fmt.Sprintf("Plugin %q", p.Name) }
 

@@ -137,6 +137,9 @@ func (w Window) Fault() (field, why string) {
 	if _, ok := clock(w.To); w.To != "" && !ok {
 		return "to", fmt.Sprintf("%q is not a time of day, as 16:30 or 24:00", w.To)
 	}
+	if w.From != "" && w.From == w.To {
+		return "to", fmt.Sprintf("is %s, as from, which may mean a whole day or none; a window without from and to is open all day", w.To)
+	}
 	if w.TimeZone != "" && !slices.Contains(names(), w.TimeZone) {
 		return "timeZone", fmt.Sprintf("%q is not the IANA name of a time zone, as Europe/Berlin", w.TimeZone)
 	}
