@@ -79,7 +79,7 @@ func (d *decider) sides(s *Seed, r *Repo, t *plan.Tier, others []string) (before
 func (d *decider) read(s *Seed, t *plan.Tier, name string, was, is change.Object) (change.Object, change.Object) {
 	pair, stays := [2]layout.Hash{was.Hash, is.Hash}, !is.Hash.IsZero()
 	switch {
-	case was.Hash == is.Hash, !stays && was.ID != (manifest.ID{}):
+	case was.Hash == is.Hash, !stays && was.ID != (manifest.ID{}) && change.Destroys(was.ID.GroupKind()) == "":
 	case !d.mayCompare(pair):
 		was.Skipped = true
 	case !stays:

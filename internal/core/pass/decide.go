@@ -231,6 +231,7 @@ func (d *decider) choosePlans() {
 		d.seeds[name] = d.choose(name, outcomes[name])
 		d.noteMoved(d.seeds[name])
 	}
+	d.holdShared(outcomes)
 	d.holdRemovals(outcomes)
 	d.holdLostClusters()
 	d.guardRemovals()

@@ -47,6 +47,102 @@ func (d *decider) holdRemovals(outcomes map[string]*plan.Outcome) {
 	}
 }
 
+// holdShared holds what would delete a Namespace from under another seed, whichever control plane has that in
+// the repository: nobody can confirm that. A Namespace that is marked as not to be pruned may leave, once
+// the reconciler has applied the mark.
+func (d *decider) holdShared(outcomes map[string]*plan.Outcome) {
+	leaves := false
+	for _, s := range d.seeds {
+		leaves = leaves || s.Plan != nil && slices.ContainsFunc(s.Plan.Tiers, func(t plan.Tier) bool {
+			return t.Leaving != nil && slices.ContainsFunc(t.Leaving.Objects, func(o plan.Object) bool { return isNamespace(o.ID) })
+		})
+	}
+	if !leaves {
+		return
+	}
+	shared := d.namespaces(outcomes)
+	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {
+		s := d.seeds[name]
+		if s.previous == nil || s.previous.Plan == nil || s.Plan == nil || s.Failure != nil {
+			continue
+		}
+		for i := range s.Plan.Tiers {
+			t := &s.Plan.Tiers[i]
+			if t.Leaving == nil || d.abandoned[t.Cluster] || d.repo(t.Repo) == nil {
+				continue
+			}
+			for _, o := range t.Leaving.Objects {
+				others := slices.DeleteFunc(slices.Clone(shared[plan.Removed{Object: o.ID, Cluster: t.Cluster}]), func(of *plan.Plan) bool { return of.Seed == name && of.Identity() == s.Plan.Identity() })
+				if len(others) == 0 || s.Failure != nil {
+					continue
+				}
+				if why, next := d.mayDelete(s, t, o); why != "" {
+					s.keepPrevious()
+					s.fail(release.SharedNamespace(s.Plan, t.Cluster, o.ID, others, why, next))
+				}
+			}
+		}
+	}
+}
+
+func isNamespace(id manifest.ID) bool { return id.GroupKind() == manifest.GroupKind{Kind: "Namespace"} }
+
+// namespaces returns the plans that are to keep each Namespace on a cluster.
+func (d *decider) namespaces(outcomes map[string]*plan.Outcome) map[plan.Removed][]*plan.Plan {
+	out := map[plan.Removed][]*plan.Plan{}
+	add := func(p *plan.Plan) {
+		if p == nil || p.Removal {
+			return
+		}
+		for i := range p.Tiers {
+			for _, o := range p.Objects(&p.Tiers[i]) {
+				key := plan.Removed{Object: o.ID, Cluster: p.Tiers[i].Cluster}
+				if isNamespace(o.ID) && !o.Leaving {
+					out[key] = append(out[key], p)
+				}
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {
+		switch o := outcomes[name]; {
+		case o != nil:
+			add(o.Plan)
+		case d.previous[name] == nil || d.seeds[name].gone: // it is on its way out itself
+		default:
+			add(d.previous[name].Plan)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.previous)) {
+		if p := d.previous[name]; p.Foreign {
+			add(p.Plan)
+		}
+	}
+	return out
+}
+
+// mayDelete says why merging the removal of an object could delete it on its cluster, and what to do; empty if
+// the reconciler keeps it, or no file has it any more.
+func (d *decider) mayDelete(s *Seed, t *plan.Tier, o plan.Object) (why, next string) {
+	repo := d.repo(t.Repo)
+	have := d.at(t.Repo, repo.Head, t.Paths()...)
+	td := d.decideTier(s.previous.Plan, t.With(have), s.previous)
+	td.have = have
+	hash := d.at(t.Repo, repo.Head, t.FilePath(o))[t.FilePath(o)]
+	if hash.IsZero() || d.missing {
+		return "", ""
+	}
+	protected := plan.Protected(t.FilePath(o), d.blob(t.Repo, hash), o.ID)
+	switch {
+	case d.missing:
+		return "", ""
+	case !protected:
+		return "lacks the annotation " + plan.Protection + ": disabled", "Restore it, merge the proposal that adds the annotation, and remove it again."
+	case !d.facts.Health.None && !td.appliedBase(false) && !d.missing:
+		return "has the annotation " + plan.Protection + " since recently, and the reconciler has not applied that yet", "Wait for it; if the cluster is gone for good, run 'furrow abandon'."
+	}
+	return "", ""
+}
+
 // holdLostClusters holds a plan that takes everything off a cluster which no document declares any more,
 // however little that is: a renamed, commented-out or mistyped document has the same effect. Clusters that
 // seeds create need no document, and an abandoned cluster was given up on purpose.

@@ -2,6 +2,7 @@ package pass_test
 
 import (
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -449,6 +450,55 @@ func TestAClusterThatIsDeclaredNoMoreIsHeld(t *testing.T) {
 			fleet: fleetOf(), arrange: lose,
 			wantStates:  []string{"web stalled DeletionGuard", "web/east/00 Released Healthy", "web/west/00 Released Healthy"},
 			wantActions: []string{},
+		},
+	}.run(t)
+}
+
+// theirs gives a repository a plan of another owner, with a Namespace on the cluster east.
+func (f *fleet) theirs(repo, seed string) {
+	f.t.Helper()
+	other := plan.Compute(plan.Input{Catalog: f.catalog(fstest.MapFS{
+		"repos/" + repo + ".yaml": f.tree["repos/"+repo+".yaml"], "clusters/east.yaml": {Data: []byte(document("Cluster", "east", "gitOpsRepo: "+repo))},
+		"seeds/" + seed + ".yaml": {Data: []byte(namespace("shop") + "---\n" + configMap("theirs", 1))},
+	}), Owner: "other/test"})[seed]
+	f.pushPlan(f.repos[repo], pass.Action{Repo: repo, Seed: seed, Branch: layout.PlanBranch("main", seed), Plan: other.Plan, Files: other.Files[repo]})
+}
+
+func TestASharedNamespaceIsNotDeleted(t *testing.T) {
+	alone := func() *fleet { return planted(one(t), guarded) }
+	cases{
+		"by the first of two control planes that leaves": {
+			fleet: alone(), arrange: func(f *fleet) {
+				f.theirs("a", "api")
+				f.remove("web")
+			},
+			wantStates: []string{"web stalled NamespaceShared", "web/east/00 Released Healthy"}, wantActions: []string{},
+		},
+		"although a person has confirmed the removal": {
+			fleet: alone(), arrange: func(f *fleet) {
+				f.theirs("a", "api")
+				f.remove("web")
+				f.mark("a", layout.ConfirmBranch, "web")
+			},
+			wantStates: []string{"web stalled NamespaceShared", "web/east/00 Released Healthy"}, wantActions: []string{},
+		},
+		"and what is marked as not to be pruned may leave once a person has confirmed it": {
+			fleet: alone(), arrange: func(f *fleet) {
+				f.theirs("a", "api")
+				f.releaseAll()
+				f.remove("web")
+				f.mark("a", layout.ConfirmBranch, "web")
+			},
+			wantStates:  []string{"web/east/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/web removal 3", "a: Propose tier/web/east/00 Remove", "a: MoveToPlan confirm/web"},
+		},
+		"where another seed of the control plane gets it in the same commit": {
+			fleet: alone(), arrange: func(f *fleet) {
+				f.remove("web")
+				f.seed("api", namespace("shop", on("east")))
+			},
+			wantStates:  []string{"api/east/00 Queued Proposing", "web stalled NamespaceShared", "web/east/00 Released Healthy"},
+			wantActions: []string{"a: PushPlan plan/api 1", "a: Propose tier/api/east/00 Plant"},
 		},
 	}.run(t)
 }

@@ -72,6 +72,16 @@ func (t *Tier) Paths() []string {
 	return paths
 }
 
+// With returns the tier with the entries that a base branch has at its paths.
+func (t *Tier) With(have map[string]layout.Hash) *Tier {
+	out := *t
+	out.Entries = slices.Clone(t.Entries)
+	for i := range out.Entries {
+		out.Entries[i].Hash = have[out.Entries[i].Path]
+	}
+	return &out
+}
+
 // Want returns what base is to have at the tier's paths; an empty hash means that nothing is there.
 func (t *Tier) Want() map[string]layout.Hash {
 	want := make(map[string]layout.Hash, len(t.Entries))

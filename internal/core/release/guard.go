@@ -77,6 +77,22 @@ func LostClusters(seed string, clusters []string) manifest.Problem {
 	return p.WithCluster(clusters[0])
 }
 
+// SharedNamespace says that a Namespace which leaves a seed is also that of other seeds, so it must not be
+// deleted.
+func SharedNamespace(of *plan.Plan, cluster string, namespace manifest.ID, others []*plan.Plan, why, next string) manifest.Problem {
+	var names []string
+	for _, other := range others {
+		name := fmt.Sprintf("seed %q", other.Seed)
+		if other.Identity() != of.Identity() {
+			name += " of control plane " + other.Owner
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	p := manifest.OfSeed(v1alpha1.ReasonNamespaceShared, of.Seed, fmt.Sprintf("Namespace %s on %s would be deleted with everything in it, and %s has it there, too: it %s", namespace.Name, cluster, strings.Join(slices.Compact(names), ", "), why), next)
+	return p.WithCluster(cluster)
+}
+
 // HoldsRemovals reports whether removing so many of all plantings at once is more than the guard
 // lets pass: more than percent of them, and at least three. It is for mistakes, such as a directory
 // that was moved or a selector that matches nothing any longer; in a small fleet, one or two
