@@ -40,7 +40,8 @@ func newLint() *cobra.Command {
 every seed, and renders each Template with a sample. With -f it checks files or directories
 as one seed, on the clusters of --control-plane or, without one, on two imagined clusters.
 It exits with 3 when a seed cannot be planned; with --strict also when a namespace or kind
-is brought by nobody.`,
+is brought by nobody. It names clusters that are planted and no longer declared, by the plans in GitOps
+repositories that are directories; with --plans also by those on servers, which it asks for nothing else.`,
 		Example: `  furrow lint --control-plane .
   furrow lint -f seeds/edge-5g.yaml -n core`,
 		Args: exactly(0, "no arguments"),
@@ -50,6 +51,7 @@ is brought by nobody.`,
 	c.session.addStrict(cmd)
 	c.output.add(cmd)
 	c.input.add(cmd, "check", "")
+	cmd.Flags().BoolVar(&c.plans, "plans", false, "read the plans in GitOps repositories on servers, too, to name clusters that are planted and no longer declared")
 	return cmd
 }
 
@@ -72,6 +74,11 @@ func (c *planCommand) lint(cmd *cobra.Command) error {
 		findings = append(findings, repos...)
 		findings = append(findings, lintVerify(cat)...)
 		findings = append(findings, lintTemplates(cat)...)
+		lost, notes := c.lintPlanted(cmd.Context(), cat)
+		findings = append(findings, lost...)
+		for _, note := range notes {
+			fmt.Fprintln(cmd.ErrOrStderr(), "note: "+note)
+		}
 	}
 	for _, p := range cat.Skipped {
 		findings = append(findings, findingOf("warning", "", p))

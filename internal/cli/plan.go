@@ -33,6 +33,8 @@ type planCommand struct {
 	out     string
 	// diff shows what changes about the plans in force.
 	diff bool
+	// plans reports whether lint reads the plans on servers.
+	plans bool
 	// labels are those of the clusters that are planned for.
 	labels fleetLabels
 	// present shows one plan or more.

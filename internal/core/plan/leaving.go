@@ -193,6 +193,27 @@ func (a *assembly) addDropped() {
 		t.Leaving.Objects = append(t.Leaving.Objects, o)
 		a.addAfter(t, v, after[v])
 	}
+	a.explainLeaving()
+}
+
+// explainLeaving says, of clusters that keep nothing of the seed, why that is so.
+func (a *assembly) explainLeaving() {
+	keeps := map[string]bool{}
+	for i := range a.plan.Tiers {
+		if t := &a.plan.Tiers[i]; !t.Gone() {
+			keeps[t.Cluster] = true
+		}
+	}
+	for i := range a.plan.Tiers {
+		t := &a.plan.Tiers[i]
+		if t.Leaving == nil || keeps[t.Cluster] {
+			continue
+		}
+		t.Leaving.Why = fmt.Sprintf("nothing of the seed is placed on cluster %s any more", t.Cluster)
+		if _, known := a.inventory.Clusters[t.Cluster]; !known {
+			t.Leaving.Why = fmt.Sprintf("no document declares cluster %s any more", t.Cluster)
+		}
+	}
 }
 
 // addAfter notes that a tier loses an object only after those that waited for it have gone.

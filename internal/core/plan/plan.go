@@ -169,6 +169,8 @@ type KubeConfig struct {
 type Leaving struct {
 	Objects []Object    `yaml:"objects"`
 	After   []Reference `yaml:"after,omitempty"`
+	// Why says why the seed leaves the cluster; empty if it does not, or if the seed itself is gone.
+	Why string `yaml:"why,omitempty"`
 }
 
 // Reference names a tier of the same seed.

@@ -16,7 +16,7 @@ const (
 	maxLine = 200
 )
 
-// Message returns what the commit of a proposal says below its title: at most eight lines, so with
+// Message returns what the commit of a proposal says below its title: at most nine lines, so with
 // the title a reader of the history has ten. What it says does not change while the entries and
 // base stay, so a commit that was pushed before is recognised.
 func Message(p template.Proposal) string {
@@ -56,6 +56,9 @@ func Message(p template.Proposal) string {
 			by = " by " + p.Commit.Author
 		}
 		add("Why now: %s%s", p.Commit.Subject, by)
+	}
+	if len(p.WhyLeaves) > 0 {
+		add("Why it leaves: %s", strings.Join(p.WhyLeaves, "; "))
 	}
 	return strings.Join(lines, "\n")
 }

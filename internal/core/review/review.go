@@ -150,6 +150,12 @@ func (s *Seed) Describe(p Proposal) template.Proposal {
 	for _, w := range s.waves {
 		d.out.Rollout.Waves = append(d.out.Rollout.Waves, template.Wave{Progress: w.Progress(), State: string(w.State), Why: d.show(w.Message)})
 	}
+	for _, t := range p.Tiers {
+		if t.Leaving != nil && t.Leaving.Why != "" && !t.Abandoned {
+			d.out.WhyLeaves = append(d.out.WhyLeaves, d.plain(t.Leaving.Why))
+		}
+	}
+	d.out.WhyLeaves = firstOf(unique(slices.Sorted(slices.Values(d.out.WhyLeaves))), maxNames)
 	d.changes()
 	d.order()
 	d.graph()

@@ -60,7 +60,7 @@ var (
 		HowToReject: "Close this pull request.", From: "seeds/web.yaml", Revision: "main@sha1:0123", Branch: "furrow/main/tier/web/edge/00", Name: "web/edge/00",
 	}
 	fullProposal = Proposal{
-		Verb: "Remove", Seed: "web", Cluster: "edge", Tier: "01", TierCount: 2, Clusters: []string{"edge"}, Removal: true, SeedGone: true, Abandoned: true, ReconciledBy: "Flux on hub",
+		Verb: "Remove", Seed: "web", Cluster: "edge", Tier: "01", TierCount: 2, Clusters: []string{"edge"}, Removal: true, SeedGone: true, Abandoned: true, ReconciledBy: "Flux on hub", WhyLeaves: []string{"no document declares cluster edge any more"},
 		Commit:  Commit{ID: "0123456789", Subject: "`remove web`", Author: "`Ada`", URL: "https://git.example.com/fleet/commit/0123"},
 		Retried: Request{By: "`Grace`", At: "2026-11-23 09:00 UTC", Why: "`it is back`"},
 		Changes: []Changes{{Tiers: []string{"edge tier 01"}, Summary: "1 changed, 1 removed", More: 1, Objects: []Change{

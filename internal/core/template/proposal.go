@@ -29,6 +29,9 @@ type Proposal struct {
 	// stay there: first the reconciler is set not to delete them, then the tier is
 	// removed.
 	Abandoned bool
+	// WhyLeaves says why the seed leaves clusters that keep nothing of it, as Markdown; empty if it leaves
+	// none, or if the seed is gone.
+	WhyLeaves []string
 	// ReconciledBy names the reconciler, for people: "Flux on mgmt".
 	ReconciledBy string
 	// Commit is the one of the control-plane repository that it comes of; empty where that is not
