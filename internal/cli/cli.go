@@ -309,13 +309,14 @@ func (f *sessionFlags) addStrict(cmd *cobra.Command) {
 }
 
 // resolved returns the options with the defaults that depend on where the command runs: the current
-// directory as the control plane, if it has seeds, and the user's directory of caches. The control
-// plane may be missing still.
+// directory or one around it as the control plane, if it has seeds, and the user's directory of caches.
+// The control plane may be missing still.
 func (f *sessionFlags) resolved() (controlplane.Options, error) {
 	options := f.options
-	if _, err := os.Stat(catalog.SeedsDir); err == nil && options.ControlPlane == "" {
-		options.ControlPlane = "." // the user is in it
+	if options.ControlPlane == "" {
+		options.ControlPlane = around(".", catalog.SeedsDir) // the user is in it
 	}
+	options.ControlPlane, options.Path = inRepository(options.ControlPlane, options.Path)
 	if f.credentials != "" {
 		options.Credentials = controlplane.Directory(f.credentials)
 	}
@@ -345,6 +346,43 @@ func (f *sessionFlags) resolved() (controlplane.Options, error) {
 		options.Cache = filepath.Join(dir, "furrow", "mirrors")
 	}
 	return options, nil
+}
+
+// around returns a directory, or the nearest one around it, that has an entry of some name; empty if none has.
+func around(dir, entry string) string {
+	absolute, err := filepath.Abs(dir)
+	for at := absolute; err == nil; at, dir = filepath.Dir(at), filepath.Join(dir, "..") {
+		if _, missing := os.Stat(filepath.Join(at, entry)); missing == nil {
+			return dir
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	return ""
+}
+
+// inRepository returns the repository that a directory is in, and the path of the tree there, as git finds it.
+// Everything else is returned as it is: a URL, a repository, a directory outside of any.
+func inRepository(at, path string) (repository, tree string) {
+	info, err := os.Stat(at)
+	if err != nil || !info.IsDir() || isBare(at) {
+		return at, path
+	}
+	root := around(at, ".git")
+	if root == "" || root == at {
+		return at, path
+	}
+	below, err := filepath.Rel(root, at)
+	if absolute, failed := filepath.Abs(at); err != nil && failed == nil {
+		if top, failed := filepath.Abs(root); failed == nil {
+			below, err = filepath.Rel(top, absolute)
+		}
+	}
+	if err != nil {
+		return at, path
+	}
+	return root, filepath.ToSlash(filepath.Join(below, path))
 }
 
 // named is resolved for commands that cannot do without a control plane.
