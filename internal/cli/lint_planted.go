@@ -16,7 +16,7 @@ import (
 )
 
 // lintPlanted names the clusters on which seeds are planted and that no document declares any more. A
-// document that was renamed, commented out or mistyped looks like one that was deleted. notes say which
+// document that was renamed, commented out or mistyped has the same effect as one that was deleted. notes say which
 // plans were not read: those on servers, unless --plans asks for them.
 func (c *planCommand) lintPlanted(ctx context.Context, cat *catalog.Catalog) (findings []finding, notes []string) {
 	planted, err := c.planted(ctx, cat)
