@@ -73,8 +73,7 @@ func TestAWebhookStartsAPass(t *testing.T) {
 	proposed("api")
 }
 
-// A run that would miss webhooks from now on ends with the error, so that whoever supervises it starts it
-// again.
+// A run that would miss webhooks from now on ends with the error. Whoever supervises it starts it again.
 func TestARunEndsWhenItsListenerDoes(t *testing.T) {
 	t.Parallel()
 	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})

@@ -273,7 +273,7 @@ func TestAMarkerThatAnybodyPushesAsksForNothing(t *testing.T) {
 	}
 }
 
-// Each branch that asks for nothing is named, so that who pushed it is found.
+// Each branch that asks for nothing is named, for people to find out who pushed it.
 func TestRequestsThatDoNotCountAreNamed(t *testing.T) {
 	w := newSigningWorld(t, withKey)
 	w.pass(w.open(nil))

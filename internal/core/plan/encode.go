@@ -239,7 +239,7 @@ func decodeFile(tree fs.FS, name string, into any) error {
 	return nil
 }
 
-// items counts what may begin a value in YAML. Commas of texts count too, of which a plan has few.
+// items counts what may begin a value in YAML, and the few commas of texts.
 func items(data []byte) int {
 	return bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte(",")) + bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{"))
 }

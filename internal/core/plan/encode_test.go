@@ -282,7 +282,7 @@ func TestAPlanThatCouldNotBeReadIsNotWritten(t *testing.T) {
 	}
 }
 
-// A small file may have many values, each of which takes a hundred times its bytes in memory.
+// A small file may have many values, and each takes a hundred times its bytes in memory.
 func TestAFileOfTooManyValuesIsNotParsed(t *testing.T) {
 	file := []byte("tiers: [" + strings.Repeat("a,", 4<<20) + "a]\n")
 	var before, after runtime.MemStats
