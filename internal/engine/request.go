@@ -303,6 +303,7 @@ func (r *repoState) mark(ctx context.Context, branch string, of git.Hash, by git
 	if of.IsZero() {
 		delete(r.refs, branch)
 		delete(r.facts.Refs, branch)
+		delete(r.facts.Requests, branch)
 		return nil
 	}
 	r.refs[branch], r.facts.Refs[branch] = update.New, update.New
