@@ -152,6 +152,7 @@ const (
 	ReasonGitRepositoryMissing Reason = "GitRepositoryMissing"
 	ReasonGitRepositoryUnfit   Reason = "GitRepositoryUnfit"
 	ReasonPlanLost             Reason = "PlanLost"
+	ReasonPlanNotVerified      Reason = "PlanNotVerified"
 	ReasonOverridden           Reason = "Overridden"
 	ReasonUnused               Reason = "Unused"
 	ReasonUnreachable          Reason = "Unreachable"
@@ -446,6 +447,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonDuplicate, "A Seed of another namespace names the same repository, branch and path, and is older.", "Delete one. If it is the older one, its `spec.deletionPolicy` counts."},
 		{ReasonGitRepositoryMissing, "`spec.source.gitRepositoryRef` names a GitRepository that does not exist in the Seed's namespace, or Flux is not installed.", "Create it, or replace the Seed by one with `spec.source.url`."},
 		{ReasonGitRepositoryUnfit, "The GitRepository follows no branch, or verifies signatures in a mode or with keys that Furrow cannot use.", "Change it, or replace the Seed by one with `spec.source.url`."},
+		{ReasonPlanNotVerified, "The plan on a plan branch is not one that this control plane makes: somebody else has written it. It is not used, and the seed is planned anew from what is on the base branch.", "Find out who pushed the commit that the message names, and let only Furrow push to `furrow/**`."},
 		{ReasonPlanLost, "No declared GitOps repository has the plan of the seed.", "Declare the repository again under its name; or set `spec.deletionPolicy: Orphan`, which leaves what is planted."},
 		{ReasonOverridden, "The control-plane tree declares the same name differently, and takes precedence.", "Change the tree, or delete the resource."},
 		{ReasonUnused, "The document is valid, and no Seed uses it.", "Nothing."},

@@ -193,7 +193,7 @@ func groups() []group {
 	return []group{
 		{"Try, and preview (changes nothing of yours):", []*cobra.Command{newDemo(), newPlan(), newGraph(), newLint(), newDiscover()}},
 		{"Run:", []*cobra.Command{newRun(), newController()}},
-		{"Follow what runs:", []*cobra.Command{newStatus(), newWait(), newExplain(), newReplay()}},
+		{"Follow what runs:", []*cobra.Command{newStatus(), newWait(), newExplain(), newVerify(), newReplay()}},
 		{"Decide:", []*cobra.Command{newPR(), newRetry(), newConfirm(), newRollout(), newAbandon(), newAdopt()}},
 	}
 }

@@ -56,8 +56,8 @@ func TestEveryCommandHasAPlaceInTheHelp(t *testing.T) {
 
 func TestFlagsAreOnlyWhereTheyMeanSomething(t *testing.T) {
 	cases := map[string][]string{
-		"id":             {"abandon", "adopt", "confirm", "controller", "diff", "explain", "list", "merge", "pause", "plan", "reject", "resume", "retry", "run", "show", "skip", "status", "wait"},
-		"environment":    {"abandon", "adopt", "confirm", "controller", "diff", "explain", "list", "merge", "pause", "plan", "reject", "resume", "retry", "run", "show", "skip", "status", "wait"},
+		"id":             {"abandon", "adopt", "confirm", "controller", "diff", "explain", "list", "merge", "pause", "plan", "reject", "resume", "retry", "run", "show", "skip", "status", "verify", "wait"},
+		"environment":    {"abandon", "adopt", "confirm", "controller", "diff", "explain", "list", "merge", "pause", "plan", "reject", "resume", "retry", "run", "show", "skip", "status", "verify", "wait"},
 		"strict":         {"controller", "explain", "graph", "lint", "plan", "run"},
 		"deletion-guard": {"controller", "run"},
 		"output":         {"explain", "graph", "lint", "list", "plan", "replay", "show", "status", "version"},

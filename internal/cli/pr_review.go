@@ -80,6 +80,13 @@ func (r *reviewed) tier(comparer *change.Comparer, t *plan.Tier) review.Tier {
 	case !planted:
 		out.Verb = review.Plant
 	}
+	reconciler, comes := after[reconcilerFile]
+	switch _, had := before[reconcilerFile]; {
+	case had && !comes:
+		out.Reconciler = change.Removed
+	case !had && comes:
+		out.Reconciler, out.Unusual = change.Added, template.Unusual(t.ReconcilerFile(), t.Dir(), reconciler.Content)
+	}
 	if _, had := before[reconcilerFile]; !had || len(after) == 0 {
 		delete(before, reconcilerFile)
 		delete(after, reconcilerFile)

@@ -15,6 +15,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/git/signature"
 )
 
@@ -221,6 +222,46 @@ func TestOnlyCommitsWithFurrowsKeyCountAsItsProposals(t *testing.T) {
 			content, _, err := forge.NewReader(m, "main", forge.NewHistory(m)).Tip(tierOfWeb, refs[tierOfWeb])
 			if err != nil || (content.Digest != "") != c.own {
 				t.Errorf("it proposes %+v (%v), want its own: %t", content, err, c.own)
+			}
+		})
+	}
+}
+
+// TestAPlanWithoutFurrowsSignatureIsCommittedAnew: a commit with another key, or none, is not Furrow's plan even
+// if it holds what Furrow would write, and what it changes is not used.
+func TestAPlanWithoutFurrowsSignatureIsCommittedAnew(t *testing.T) {
+	const planOfWeb = "furrow/main/plan/web"
+	for name, change := range map[string]func(w *signingWorld, tip string) string{
+		"the same tree": func(w *signingWorld, tip string) string {
+			return gitIn(t, w.gitops, "rev-parse", tip+"^{tree}")
+		},
+		"a tree of the base branch": func(w *signingWorld, _ string) string {
+			return gitIn(t, w.gitops, "rev-parse", "main^{tree}")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newSigningWorld(t, "")
+			w.pass(w.open(nil))
+			tip := w.tip(planOfWeb)
+			tree := gitIn(t, w.gitops, "rev-parse", tip+"^{tree}")
+			forged := gitIn(t, w.gitops, "-c", "user.name=Furrow", "commit-tree", "-p", tip, "-m", gitIn(t, w.gitops, "log", "-1", "--format=%B", tip), change(w, tip))
+			gitIn(t, w.gitops, "update-ref", "refs/heads/"+planOfWeb, forged)
+			s := w.open(nil)
+			w.pass(s)
+			next := w.tip(planOfWeb)
+			commit, err := git.ParseHash(next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			who, err := s.repos["gitops"].Mirror.Identify(commit)
+			if err != nil || !who.Own || next == tip {
+				t.Errorf("the plan is at %s (own: %t, %v)", next, who.Own, err)
+			}
+			if got := gitIn(t, w.gitops, "rev-parse", next+"^{tree}:clusters"); got != gitIn(t, w.gitops, "rev-parse", tree+":clusters") {
+				t.Errorf("the plan has other reconciler objects: %s", got)
+			}
+			if w.pass(s); w.tip(planOfWeb) != next {
+				t.Error("the next pass commits the plan again")
 			}
 		})
 	}

@@ -44,6 +44,11 @@ func (s *slice) push(ctx context.Context) {
 		err := s.move(ctx, moving)
 		if err == nil {
 			s.changed = true
+			for _, u := range s.updates {
+				if u.action.Verb == pass.PushPlan && !u.record {
+					s.engine.vouched.Put(planKey{s.repo.name, u.New}, true)
+				}
+			}
 			return
 		}
 		refused, ok := errors.AsType[*git.PushError](err)

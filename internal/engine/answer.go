@@ -39,6 +39,30 @@ func (o *observation) decide(ctx context.Context) (*pass.Decision, error) {
 	if err == nil && decision.Refusal != nil {
 		return nil, decision.Refusal
 	}
+	if err == nil {
+		o.engine.vouch(decision)
+	}
+	return decision, err
+}
+
+// decideForPerson decides what a person asks about. Nothing of such a decision is proposed or judged, so
+// plans count as they are on their branches: the pass that follows verifies them, and whoever asks may
+// have no health channel, without which a plan that takes something away cannot be verified.
+func (o *observation) decideForPerson(ctx context.Context) (*pass.Decision, error) {
+	plans := slices.Clone(o.facts.Plans)
+	defer func() { o.facts.Plans = plans }()
+	o.facts.Plans = slices.Clone(plans)
+	for i := range o.facts.Plans {
+		o.facts.Plans[i].Vouched = true
+	}
+	var decision *pass.Decision
+	err := o.ask(ctx, func() (questions []pass.Question, err error) {
+		decision, questions = o.engine.memo.Decide(o.facts)
+		return questions, nil
+	})
+	if err == nil && decision.Refusal != nil {
+		return nil, decision.Refusal
+	}
 	return decision, err
 }
 

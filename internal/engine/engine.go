@@ -216,8 +216,10 @@ type Engine struct {
 	again int
 	tree  Tree
 	// self is whose control plane that is.
-	self     plan.Identity
-	plans    recent.Cache[planKey, *plan.Plan]
+	self  plan.Identity
+	plans recent.Cache[planKey, *plan.Plan]
+	// vouched are the plans that this engine made, or has verified.
+	vouched  recent.Cache[planKey, bool]
 	memo     pass.Memo
 	tape     *tape
 	reported published

@@ -401,7 +401,7 @@ func TestAStaleProposalOfASeedThatCannotBeReadHasAShutGate(t *testing.T) {
 	shown := map[string]string{}
 	w.onForge = func(f forge.Forge) forge.Forge { return gateRecorder{f, shown} }
 	w.restart()
-	w.gitops.put(layout.PlanBranch("main", "two"), "break", map[string]string{"plan.yaml": "kind: Nothing\n"})
+	w.gitops.put(layout.PlanBranch("main", "two"), "break", map[string]string{"plan.yaml": "kind: Nothing\nversion: \"9.0\"\n"})
 	w.pass()
 	branch := layout.TierBranch("main", layout.Tier{Seed: "two", Cluster: "east", Ordinal: 1})
 	if shown[branch] == "" {

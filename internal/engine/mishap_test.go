@@ -155,7 +155,7 @@ func TestMishaps(t *testing.T) {
 			mishap: func(w *world) {
 				w.gitops.put(layout.PlanBranch("main", "edge"), "junk", map[string]string{"plan.yaml": "kind: Junk\n"})
 			},
-			seed: "Stalled: InvalidPlan seed=edge repo=gitops path=plan.yaml",
+			seed: "Released", tier: "Released",
 		},
 		"a root lists its files itself": {
 			mishap: func(w *world) {

@@ -67,6 +67,7 @@ type repoState struct {
 // facts; an error is returned where nothing can be decided at all.
 func (e *Engine) observe(ctx context.Context) (*observation, error) {
 	e.plans.Turn()
+	e.vouched.Turn()
 	if e.memo.Turn(); e.config.Record != nil {
 		e.memo = pass.Memo{}
 	}
@@ -80,6 +81,7 @@ func (e *Engine) observe(ctx context.Context) (*observation, error) {
 		ControlPlane: pass.ControlPlane{
 			Revision: e.tree.Revision, Version: e.version(), Scope: tree.scope(), Catalog: e.loaded,
 			Compared: e.tree.Relation != nil && !e.previewing, Clone: e.tree.Clone, TakeOver: e.config.TakeOver && !e.tookOver,
+			History: tree.LastCommit != nil,
 		},
 		Repos:  map[string]*pass.Repo{},
 		Health: pass.Health{None: e.config.Channel == nil},
@@ -239,9 +241,17 @@ func (o *observation) observePlans(ctx context.Context) {
 			if !ok {
 				continue
 			}
-			b := pass.PlanOnBranch{Repo: name, Seed: seed, Commit: r.refs[branch]}
+			b := pass.PlanOnBranch{Repo: name, Seed: seed, Commit: r.refs[branch], Vouched: o.engine.vouchesFor(r, r.refs[branch])}
 			var err error
-			b.Plan, err = o.engine.readPlan(ctx, r, seed, r.refs[branch])
+			if b.Plan, err = o.engine.readPlan(ctx, r, seed, b.Commit); manifest.ReasonOf(err) == v1alpha1.ReasonInvalidPlan && !git.IsTransient(err) && !git.IsUnknown(err) {
+				b.Vouched = false
+				if last := o.engine.lastReadable(ctx, r, seed, b.Commit); last != nil {
+					b.Plan, b.Unreadable, err = last, err.Error(), nil
+				}
+			}
+			if commit, unread := r.Mirror.Commit(b.Commit); !b.Vouched && unread == nil {
+				b.Author = commit.Author.Name
+			}
 			b.Failure = pass.Fail(err, git.IsTransient(err))
 			o.facts.Plans = append(o.facts.Plans, b)
 			if b.Plan != nil && o.engine.owns(b.Plan) { // what each decision asks first
@@ -249,6 +259,45 @@ func (o *observation) observePlans(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// vouchesFor reports whether the plan at a commit needs no verification: the commit is signed with a key
+// of this control plane or, where there is none, this engine made or verified the plan.
+func (e *Engine) vouchesFor(r *repoState, commit git.Hash) bool {
+	if len(r.Mirror.Keys().Own) > 0 {
+		return r.isOwn(commit)
+	}
+	known, _ := e.vouched.Get(planKey{r.name, commit})
+	return known
+}
+
+// vouch notes the plans that a decision has verified.
+func (e *Engine) vouch(d *pass.Decision) {
+	for _, p := range d.Previous {
+		for repo, commit := range p.Commits {
+			if p.Verified {
+				e.vouched.Put(planKey{repo, commit}, true)
+			}
+		}
+	}
+}
+
+// maxUnreadable is how many commits of a plan branch are searched for a plan that can be read.
+const maxUnreadable = 20
+
+// lastReadable returns the newest plan before a commit that holds none; nil where there is none. What
+// somebody pushes to a plan branch must not keep the seed from being planned.
+func (e *Engine) lastReadable(ctx context.Context, r *repoState, seed string, commit git.Hash) *plan.Plan {
+	n := 0
+	for had, err := range r.Mirror.Log(commit, git.Hash{}) {
+		if n++; err != nil || n > maxUnreadable {
+			return nil
+		}
+		if read, err := e.readPlan(ctx, r, seed, had.Hash); err == nil {
+			return read
+		}
+	}
+	return nil
 }
 
 // readPlan reads the plan at a commit, which never changes, from the cache where it can. Callers
@@ -268,7 +317,7 @@ func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit
 		err = manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Seed: seed, Message: fmt.Sprintf("it is the plan of seed %q", read.Seed)}
 	}
 	if err != nil {
-		return nil, errPlan(seed, r.name, layout.PlanBranch(r.facts.Base, seed), err)
+		return nil, errPlan(seed, r.name, r.described(layout.PlanBranch(r.facts.Base, seed), commit), err)
 	}
 	// The reconciler objects are read one by one later; a mirror without blobs gets them in one
 	// request.
@@ -279,6 +328,15 @@ func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit
 	}
 	e.plans.Put(key, read)
 	return read, nil
+}
+
+// described names a branch, with the commit that it is at and the author whom that names.
+func (r *repoState) described(branch string, commit git.Hash) string {
+	c, err := r.Mirror.Commit(commit)
+	if err != nil {
+		return branch
+	}
+	return fmt.Sprintf("%s (commit %s by %s)", branch, commit, manifest.Printable(c.Author.Name))
 }
 
 // errPlan says what is on a plan branch instead of a plan that can be read, and what to do about it. What another

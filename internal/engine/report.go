@@ -249,6 +249,7 @@ func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) state.Seed {
 		out.State = state.Summary(out.Tiers)
 		out.Rollout = reportRollout(s.Result.Rollout)
 	}
+	out.Warnings = append(out.Warnings, s.Warnings...)
 	if seed, ok := f.ControlPlane.Catalog.Seed(s.Name); ok {
 		for _, skipped := range seed.Skipped { // since the plan was made, or by a seed that has none
 			if !slices.ContainsFunc(out.Warnings, func(w manifest.Problem) bool { return w.Error() == skipped.Error() }) {

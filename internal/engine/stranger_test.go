@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -29,12 +30,15 @@ type stranger struct {
 	// offered are the proposals that the last pass said may be merged, as they were then.
 	offered []forge.Proposal
 	n       int
+	// lost reports whether a plan branch lacks commits of Furrow.
+	lost bool
 }
 
 // TestRandomHistoriesWithAStranger has somebody push anything to furrow/** between passes and merges, as
 // Furrow or in their own name, while proposals merge themselves and people merge what the status
 // offers. Nothing of theirs reaches base, and no proposal with it is said to be fit to be merged. Once
-// they stop and people delete their branches, all is planted.
+// they stop and people delete their branches, all is planted, unless a plan branch has lost what it had:
+// a person has to restore that one.
 func TestRandomHistoriesWithAStranger(t *testing.T) {
 	eachHistory(t, historyWithAStranger)
 }
@@ -51,6 +55,9 @@ func historyWithAStranger(t *testing.T, seed int64) {
 	for range 40 {
 		switch n := r.IntN(10); {
 		case n < 3:
+			if r.IntN(4) == 0 { // nothing that was verified is remembered
+				w.restart()
+			}
 			s.pass()
 		case n < 4:
 			w.tick()
@@ -76,6 +83,9 @@ func historyWithAStranger(t *testing.T, seed int64) {
 		if !w.report.Changed && len(w.open()) == 0 && w.report.Done() {
 			return
 		}
+	}
+	if s.lost {
+		return
 	}
 	t.Errorf("it was not planted in the end:\n%s\n%s", strings.Join(w.history, "\n"), w.describe())
 }
@@ -156,7 +166,7 @@ func (s *stranger) leave() {
 // push pushes one thing.
 func (s *stranger) push() {
 	s.n++
-	pushes := []func(){s.forgeProposal, s.forgeProposal, s.forgeProposal, s.copyProposal, s.edit, s.reject, s.mark, s.pushJunk}
+	pushes := []func(){s.forgeProposal, s.forgeProposal, s.forgeProposal, s.copyProposal, s.edit, s.reject, s.mark, s.pushJunk, s.forgePlan, s.forgePlan}
 	pushes[s.r.IntN(len(pushes))]()
 }
 
@@ -287,6 +297,50 @@ func (s *stranger) reject() {
 		s.gitops.refs[branch] = s.gitops.commit(c.Tree, []git.Hash{c.Hash}, git.CommitMeta{Author: s.by(), Message: forge.RejectionMessage(p, "no")})
 		s.say("a stranger rejected %s", branch)
 	}
+}
+
+// forgePlan changes a plan on its branch: a file that it names, with all hashes, the text of the plan, or
+// the commit that the branch is at.
+func (s *stranger) forgePlan() {
+	seed := []string{"alpha", "beta"}[s.r.IntN(2)]
+	branch := layout.PlanBranch("main", seed)
+	at, planned := s.gitops.refs[branch]
+	if !planned {
+		return
+	}
+	c := s.gitops.commits[at]
+	flat := maps.Clone(s.gitops.trees[c.Tree])
+	text := string(s.gitops.blobs[flat[layout.PlanFile]])
+	parents := []git.Hash{at}
+	switch n := s.r.IntN(12); {
+	case n < 2:
+		text = "# " + strangersMark
+	case n < 3:
+		text = strings.Replace(text, "\nseed: ", "\nremoval: true\nseed: ", 1)
+	case n < 4:
+		text = strings.Replace(text, "\ngeneration: ", "\ngeneration: 9", 1)
+	case n < 5:
+		parents, s.lost = []git.Hash{s.gitops.refs["main"]}, true
+	case n < 6:
+		if len(c.Parents) > 0 {
+			s.gitops.refs[branch], s.lost = c.Parents[0], true
+			s.say("a stranger took a plan back: %s", branch)
+		}
+		return
+	default:
+		files := slices.DeleteFunc(slices.Sorted(maps.Keys(flat)), func(at string) bool { return at == layout.PlanFile })
+		file := files[s.r.IntN(len(files))]
+		blob, dir := flat[file], path.Dir(file)
+		tree := githash.Tree(under(flat, dir))
+		evil := append(slices.Clone(s.gitops.blobs[blob]), "# "+strangersMark+"\n"...)
+		flat[file] = githash.Blob(evil)
+		s.gitops.blobs[flat[file]] = evil
+		text = strings.NewReplacer(blob.String(), flat[file].String(), tree.String(), githash.Tree(under(flat, dir)).String()).Replace(text)
+	}
+	flat[layout.PlanFile] = githash.Blob([]byte(text))
+	s.gitops.blobs[flat[layout.PlanFile]] = []byte(text)
+	s.gitops.refs[branch] = s.gitops.commit(s.gitops.keep(flat), parents, git.CommitMeta{Author: s.by(), Message: c.Message})
+	s.say("a stranger forged %s", branch)
 }
 
 // mark asks for something by a marker.

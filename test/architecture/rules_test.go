@@ -123,6 +123,7 @@ var rows = []row{
 		"api", "internal/core/githash", "internal/core/manifest", "internal/core/catalog", "internal/core/placement",
 		"internal/core/dependency", "internal/core/template",
 	}},
+	{"internal/core/audit", core, []string{"internal/core/layout"}},
 	{"internal/core/plan", core, []string{
 		"api", "internal/core/githash", "internal/core/manifest", "internal/core/catalog", "internal/core/placement",
 		"internal/core/dependency", "internal/core/kinds", "internal/core/template", "internal/core/layout", "internal/core/change", "internal/core/window", "templates",

@@ -117,3 +117,16 @@ func TreeOf(below map[string]Entry) Hash {
 	}
 	return objectHash("tree", data)
 }
+
+// Dirs returns the id of a directory that holds nothing but directories, by their names.
+func Dirs(dirs map[string]Hash) Hash {
+	if len(dirs) == 0 {
+		return Hash{}
+	}
+	var data []byte
+	for _, name := range slices.SortedFunc(maps.Keys(dirs), func(a, b string) int { return cmp.Compare(a+"/", b+"/") }) {
+		hash := dirs[name]
+		data = append(append(data, "40000 "+name+"\x00"...), hash[:]...)
+	}
+	return objectHash("tree", data)
+}

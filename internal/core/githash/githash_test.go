@@ -22,10 +22,11 @@ func TestKnownHashes(t *testing.T) {
 		got  Hash
 		want string
 	}{
-		"the empty file":            {Blob(nil), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"},
-		"a file":                    {Blob([]byte("hello\n")), "ce013625030ba8dba906f756967f9e9ca394464a"},
-		"a directory without files": {Tree(nil), ""},
-		"a directory of one file":   {Tree(map[string]Hash{"hello": Blob([]byte("hello\n"))}), "b4d01e9b0c4a9356736dfddf8830ba9a54f5271c"},
+		"the empty file":             {Blob(nil), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"},
+		"a file":                     {Blob([]byte("hello\n")), "ce013625030ba8dba906f756967f9e9ca394464a"},
+		"a directory without files":  {Tree(nil), ""},
+		"a directory of directories": {Dirs(map[string]Hash{"a": Tree(map[string]Hash{"f": Blob(nil)}), "a-b": Tree(map[string]Hash{"f": Blob(nil)})}), Tree(map[string]Hash{"a/f": Blob(nil), "a-b/f": Blob(nil)}).String()},
+		"a directory of one file":    {Tree(map[string]Hash{"hello": Blob([]byte("hello\n"))}), "b4d01e9b0c4a9356736dfddf8830ba9a54f5271c"},
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {

@@ -114,6 +114,9 @@ func (t Tier) ReconcilerFile(prefix, root string, ofHub bool) string {
 	return path.Join(dir, "tier-"+t.Number()+".yaml")
 }
 
+// OwnDir returns the directory of Furrow's below the root path of a cluster.
+func OwnDir(prefix, root string) string { return path.Join(prefix, root, ownDir) }
+
 // maxLabel is the longest value of a label; Flux puts the name of a
 // Kustomization into one.
 const maxLabel = 63

@@ -296,7 +296,8 @@ func (d *decider) forget(s *Seed) []Action {
 }
 
 // shutRest shuts the gates of stale proposals of our seeds about which nothing was
-// decided, as where the plan cannot be read: nobody grafts them anew.
+// decided, as where the plan cannot be read: nobody grafts them anew. It closes those whose
+// tiers the plan does not have, as where one that nobody vouched for was replaced.
 func (d *decider) shutRest() []Action {
 	var out []Action
 	for _, name := range slices.Sorted(maps.Keys(d.facts.Repos)) {
@@ -307,17 +308,43 @@ func (d *decider) shutRest() []Action {
 		for _, branch := range slices.Sorted(maps.Keys(r.Proposals)) {
 			proposal := r.Proposals[branch]
 			s, ours := d.seeds[proposal.Seed]
-			if !ours || s.Foreign() || d.othersPlan(s.Name, name) || !proposal.Stale || proposal.Rejected {
+			unverified := ours && s.previous != nil && s.previous.replaced != nil && s.Plan == s.previous.Plan
+			if !ours || s.Foreign() || d.othersPlan(s.Name, name) || proposal.Rejected {
+				continue
+			}
+			if s.forgets(proposal) {
+				a := Action{Verb: Supersede, Repo: name, Seed: s.Name, Branch: branch, Old: r.Refs[branch], Why: "the plan has no such tier any more", Tiers: proposal.Tiers}
+				if edited, _ := d.verified(s.Plan, s.previous, name, branch); edited.Edited {
+					a.Verb = Gate
+				}
+				out = append(out, a)
+				continue
+			}
+			if !proposal.Stale && !unverified {
 				continue
 			}
 			decided := slices.ContainsFunc(proposal.Tiers, func(m layout.Member) bool { _, found := s.Result.Find(m.Tier); return found })
 			if !decided {
 				why := fmt.Sprintf("the base branch has changed under it, and seed %q cannot be observed now, so it is not updated", s.Name)
+				if unverified {
+					why = fmt.Sprintf("the plan of seed %q could not be verified, and does not say what this is", s.Name)
+				}
 				out = append(out, Action{Verb: Gate, Repo: name, Seed: s.Name, Branch: branch, Old: r.Refs[branch], Why: why, Tiers: proposal.Tiers})
 			}
 		}
 	}
 	return out
+}
+
+// forgets reports whether the plan of a seed, which can be used, has none of the tiers of a proposal.
+func (s *Seed) forgets(proposal Proposal) bool {
+	if s.Plan == nil || s.Failure != nil || len(proposal.Tiers) == 0 || s.previous == nil || s.gone && s.Result.Done {
+		return false
+	}
+	if s.previous.replaced != nil && s.Plan == s.previous.Plan {
+		return false
+	}
+	return !slices.ContainsFunc(proposal.Tiers, func(m layout.Member) bool { _, has := s.Plan.Find(m.Tier.Cluster, m.Tier.Ordinal); return has })
 }
 
 // othersPlan reports whether another control plane has a plan of the seed in a repository: its

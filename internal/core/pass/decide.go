@@ -41,6 +41,8 @@ type Seed struct {
 	Failure *Failure `json:"failure,omitempty"`
 	// Broken are the clusters that stay as they were last planned, and why.
 	Broken map[string]string `json:"broken,omitempty"`
+	// Warnings are what people should know beside what the plan warns of.
+	Warnings manifest.Problems `json:"warnings,omitempty"`
 	// Unconfirmed is what is removed, of the seed as a whole, once a person confirms it.
 	Unconfirmed []string `json:"unconfirmed,omitempty"`
 	// Tiers are the facts of the plan's tiers, Result the states that follow from them.
@@ -90,6 +92,8 @@ type Memo struct {
 	changes change.Comparer
 	// unfinished is the decision that has open questions.
 	unfinished *decider
+	// rejected are the plans on branches that were not confirmed when they were verified last.
+	rejected map[string]rejected
 }
 
 // Turn begins another pass: reconciler objects and contents that neither this pass nor the one
@@ -105,8 +109,8 @@ func Decide(f *Facts) (*Decision, []Question) { return new(Memo).Decide(f) }
 // Decide returns the decision, or the questions that must be answered first: the decision is nil
 // while there are questions. It changes nothing in f.
 //
-// There are five steps: whether the commit that is read may replace the plans that are there, what became
-// of the plans on their branches, which plan is in force for each
+// There are six steps: whether the commit that is read may replace the plans that are there, whether the
+// plans on their branches are ours, what became of them, which plan is in force for each
 // seed and the facts of those plans, the states of their tiers, and the actions. A step that asked
 // something is finished, so all its questions are asked at once, and then the call ends: the next
 // step would conclude from facts that are missing. The caller answers and calls again, and that step
@@ -120,7 +124,7 @@ func (m *Memo) Decide(f *Facts) (*Decision, []Question) {
 			return &Decision{Refusal: Fail(err, false), Previous: d.previous}, nil
 		}
 		d.readAbandoned()
-		d.steps = []func(){d.compareCommits, d.observePrevious, d.choosePlans, d.release, d.act}
+		d.steps = []func(){d.compareCommits, d.verifyPlans, d.observePrevious, d.choosePlans, d.release, d.act}
 	}
 	d.asker = newAsker(f)
 	for ; len(d.steps) > 0; d.steps = d.steps[1:] {
@@ -176,6 +180,8 @@ type decider struct {
 	refusal *Failure
 	// done are the actions, once they are decided.
 	done []Action
+	// doubts are the plans that nobody vouches for, with what is known of them, once they are judged.
+	doubts map[string]*plan.Doubt
 	// compared are the pairs of contents that are compared.
 	compared map[[2]layout.Hash]bool
 	// carried are the proposals of repositories, by what they have.
@@ -214,6 +220,13 @@ func (d *decider) observePrevious() {
 		}
 		if p.tiers == nil {
 			p.tiers, p.Err = d.tierFacts(p.Plan, p)
+			if p.Err == nil && p.tiers != nil && !d.unasked() && p.tooEarly() {
+				if d.replace(p, false); p.replaced == nil {
+					p.tiers = nil // it is asked what base has
+					continue
+				}
+				p.tiers, p.Err = d.tierFacts(p.Plan, p)
+			}
 			p.released = p.Err == nil && p.tiers != nil && release.AllReleased(p.Plan, p.tiers)
 		}
 		if p.tiers != nil {
@@ -261,7 +274,7 @@ func (d *decider) compute() map[string]*plan.Outcome {
 	if d.facts.ControlPlane.Unread != "" {
 		return d.keepAll()
 	}
-	previous := map[string]*plan.Previous{}
+	previous, anchored := map[string]*plan.Previous{}, false
 	key := []string{d.facts.ControlPlane.Version, d.facts.Self.Owner, d.facts.Self.Origin}
 	for _, name := range slices.Sorted(maps.Keys(d.previous)) {
 		p := d.previous[name]
@@ -269,11 +282,12 @@ func (d *decider) compute() map[string]*plan.Outcome {
 			key = append(key, name+" is unknown")
 			continue
 		}
-		previous[name] = &plan.Previous{Plan: p.Plan, Others: p.Others, Older: p.Older, Released: p.released, Base: d.basePaths(p), Passed: p.passed, Blobs: map[layout.Hash][]byte{}}
+		previous[name] = &plan.Previous{Plan: p.Plan, Others: p.Others, Older: p.Older, Released: p.released, Base: d.basePaths(p), Passed: p.passed, Blobs: map[layout.Hash][]byte{}, Replaced: p.replaced, Spoiled: p.spoiled, Warning: p.planWarning()}
+		anchored = anchored || p.replaced != nil
 		key = append(key, fmt.Sprint(name, p.Commits, p.Others, p.released, p.passed, previous[name].Base))
 	}
 	k := strings.Join(key, "\n")
-	if d.memo.key == k && d.memo.outcomes != nil {
+	if d.memo.key == k && d.memo.outcomes != nil && !anchored {
 		return d.memo.outcomes
 	}
 	in := plan.Input{
@@ -284,7 +298,7 @@ func (d *decider) compute() map[string]*plan.Outcome {
 	for d.giveNeeds(previous, outcomes) {
 		outcomes = plan.Compute(in)
 	}
-	if !slices.ContainsFunc(slices.Collect(maps.Values(outcomes)), func(o *plan.Outcome) bool { return len(o.Needs) > 0 }) {
+	if !anchored && !slices.ContainsFunc(slices.Collect(maps.Values(outcomes)), func(o *plan.Outcome) bool { return len(o.Needs) > 0 }) {
 		d.memo.key, d.memo.outcomes = k, outcomes
 	}
 	return outcomes
@@ -362,6 +376,12 @@ func (d *decider) choose(name string, outcome *plan.Outcome) *Seed {
 	case outcome != nil:
 		s.Plan, s.files, s.Broken = outcome.Plan, outcome.Files, outcome.Broken
 		s.fail(outcome.Err)
+		if p := s.previous; p != nil && p.replaced != nil {
+			p.Verified = s.Plan == p.replaced
+			if p.warning != nil && s.Plan == p.Plan {
+				s.Warnings = append(s.Warnings, *p.warning)
+			}
+		}
 	case s.previous != nil && s.previous.Plan != nil:
 		d.chooseRemoval(s)
 	}

@@ -70,6 +70,8 @@ type ControlPlane struct {
 	Version string `json:"version"`
 	// Unread says why it could not be read anew; the rest is then of an earlier pass.
 	Unread string `json:"unread,omitempty"`
+	// History reports whether it can be asked which commits changed what.
+	History bool `json:"history,omitempty"`
 	// Scope has the seeds that the engine is responsible for; nil where it is for all.
 	Scope map[string]bool `json:"scope,omitzero"`
 	// Commits are those that questions were answered with, by CommitKey; one without an ID is not
@@ -235,6 +237,13 @@ type PlanOnBranch struct {
 	// Plan is nil where it cannot be read; Failure says why.
 	Plan    *plan.Plan `json:"plan,omitempty"`
 	Failure *Failure   `json:"failure,omitempty"`
+	// Vouched reports whether the plan needs no verification: the commit carries the signature of this
+	// control plane's key or, where there is none, this process made the plan or verified it before.
+	Vouched bool `json:"vouched,omitempty"`
+	// Author is who the commit names, for people.
+	Author string `json:"author,omitempty"`
+	// Unreadable says why the commit holds no plan, where Plan is the last one before it.
+	Unreadable string `json:"unreadable,omitempty"`
 }
 
 // Health is what the health channel reports. A key that is missing was not asked for.

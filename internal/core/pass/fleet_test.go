@@ -54,6 +54,9 @@ type fleet struct {
 	plain bool
 	// commit is the one that the control plane is at; nil where it is not known which.
 	commit *review.Commit
+	// doubting reports whether nobody vouches for any plan, as after a restart; a commit that somebody
+	// else has pushed is in doubt anyway.
+	doubting bool
 	// rounds are the questions of the last decision.
 	rounds [][]pass.Question
 }
@@ -65,6 +68,7 @@ type repository struct {
 	trees     map[layout.Hash]map[string]layout.Hash
 	blobs     map[layout.Hash][]byte
 	plans     map[layout.Hash]*plan.Plan
+	strangers map[layout.Hash]bool // the commits that Furrow did not make
 	proposals map[string]pass.Proposal
 	entries   map[string][]plan.Entry        // of proposals, by branch
 	planned   map[layout.Member][]plan.Entry // by plans that are not in plans
@@ -98,7 +102,7 @@ func newFleet(t testing.TB, repos map[string][]string) *fleet {
 		f.put("repos/"+name+".yaml", document("GitOpsRepo", name, "url: https://git.example.com/"+name))
 		r := &repository{
 			refs: map[string]layout.Hash{}, commits: map[layout.Hash]commit{}, trees: map[layout.Hash]map[string]layout.Hash{}, blobs: map[layout.Hash][]byte{},
-			plans: map[layout.Hash]*plan.Plan{}, proposals: map[string]pass.Proposal{}, entries: map[string][]plan.Entry{}, closed: map[string]closed{},
+			plans: map[layout.Hash]*plan.Plan{}, strangers: map[layout.Hash]bool{}, proposals: map[string]pass.Proposal{}, entries: map[string][]plan.Entry{}, closed: map[string]closed{},
 		}
 		f.repos[name] = r
 		roots := map[string]string{}
@@ -265,7 +269,7 @@ func (f *fleet) facts() *pass.Facts {
 		out.Repos[name] = &pass.Repo{Base: "main", Head: r.refs["main"], Refs: maps.Clone(r.refs), Proposals: maps.Clone(r.proposals), Amends: !f.plain}
 		for branch, at := range r.refs {
 			if seed, ok := layout.PlanSeed("main", branch); ok {
-				b := pass.PlanOnBranch{Repo: name, Seed: seed, Commit: at, Plan: r.plans[at]}
+				b := pass.PlanOnBranch{Repo: name, Seed: seed, Commit: at, Plan: r.plans[at], Vouched: !f.doubting && !r.strangers[at], Author: "Mallory"}
 				if b.Plan == nil {
 					b.Failure = pass.Fail(manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Message: "it holds no plan"}, false)
 				}

@@ -30,6 +30,13 @@ func (d *decider) holdRemovals(outcomes map[string]*plan.Outcome) {
 		if !s.gone || d.confirmed(s) {
 			continue
 		}
+		if p := s.previous; p.replaced != nil && len(p.Plan.Tiers) > 0 && !d.knownBefore(p) {
+			s.Unconfirmed = release.Hold{}.Unconfirmed(p.Plan, s.Plan, p.tiers)
+			s.fail(manifest.OfSeed(v1alpha1.ReasonPlanNotVerified, name, "the control plane does not have it, and nothing shows that it ever had, so what its plan branch says is not removed",
+				fmt.Sprintf("If it was planted by this control plane, run 'furrow confirm %s' to remove it; else delete the branch, or move it back.", name)))
+			s.keepPrevious()
+			continue
+		}
 		hold := release.Hold{Heirs: heirs[name]}
 		begins := !s.previous.Plan.Removal
 		if begins {

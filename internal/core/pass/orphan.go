@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/githash"
@@ -71,7 +72,7 @@ func (d *decider) orphan(s *Seed) error {
 		t := &written[i]
 		first := d.orphansFirst(s, t)
 		if t.Orphan == nil && first || t.Orphan != nil && s.files != nil {
-			if err := d.addOrphan(s.previous, t, files); err != nil {
+			if err := d.addOrphan(t, files); err != nil {
 				return fmt.Errorf("seed %q, %s: %w", s.Name, t, manifest.About(manifest.Problem{Seed: s.Name, Cluster: t.Cluster}, err))
 			}
 		}
@@ -127,13 +128,14 @@ func (d *decider) gripOn(t *plan.Tier) release.Grip {
 	}
 }
 
-// addOrphan makes the entries that come before a tier goes, of the last plan that had the tier: its
-// files as they were, but for the reconciler object, which lets go of what it applied
+// addOrphan makes the entries that come before a tier goes, of what base has or had of it: its files as
+// they are there, but for the reconciler object, which lets go of what it applied
 // (spec.deletionPolicy). They cannot be made anew, because what the tier was made of is not in the
-// control plane any more. A plan that is lost is an error with what a person can do instead.
-func (d *decider) addOrphan(p *Previous, t *plan.Tier, files map[string]plan.Files) error {
+// control plane any more; and what earlier plans have, anybody may have written. If base has it no
+// more, and the hub does not say of which commit, a person has to do it instead.
+func (d *decider) addOrphan(t *plan.Tier, files map[string]plan.Files) error {
 	d.missing = false
-	last := d.lastPlanned(p, t)
+	last := d.lastOnBase(t)
 	if d.missing {
 		return nil
 	}
@@ -168,12 +170,22 @@ func (d *decider) addOrphan(p *Previous, t *plan.Tier, files map[string]plan.Fil
 	return nil
 }
 
-// lastPlanned returns what the newest plan that has the tier has at its paths; nil where none has.
-func (d *decider) lastPlanned(p *Previous, t *plan.Tier) map[string]layout.Hash {
-	for _, had := range d.past(t.Repo, p.commit(t.Repo), t.Paths()...) {
-		if !slices.ContainsFunc(t.Paths(), func(at string) bool { return had[at].IsZero() }) {
-			return had
-		}
+// lastOnBase returns what base has at the paths of a tier, or what it had at the commit that the
+// tier's reconciler reports; nil where neither is whole.
+func (d *decider) lastOnBase(t *plan.Tier) map[string]layout.Hash {
+	whole := func(have map[string]layout.Hash) bool {
+		return !slices.ContainsFunc(t.Paths(), func(at string) bool { return have[at].IsZero() })
+	}
+	if have := d.at(t.Repo, d.facts.Repos[t.Repo].Head, t.Paths()...); d.missing || whole(have) {
+		return have
+	}
+	_, digits, _ := strings.Cut(d.reconciler(reconcilerKey(t)).Revision, "@sha1:")
+	commit, err := githash.Parse(digits)
+	if err != nil || !d.since(t.Repo, commit, t.Paths()...).OnBase {
+		return nil
+	}
+	if had := d.at(t.Repo, commit, t.Paths()...); d.missing || whole(had) {
+		return had
 	}
 	return nil
 }

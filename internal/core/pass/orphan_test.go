@@ -3,6 +3,7 @@ package pass_test
 import (
 	"errors"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -147,16 +148,18 @@ func TestAbandonedClusters(t *testing.T) {
 			wantStates:  []string{"web/edge/00 Outdated ProposalOutdated"},
 			wantActions: []string{"a: Propose tier/web/edge/00 Remove"},
 		},
-		"a tier that no plan has any more cannot be orphaned": {
+		"a tier that base does not have, now or as its hub applied it, cannot be orphaned": {
 			fleet: hub(t), arrange: func(f *fleet) {
 				f.step()
 				f.abandon("a", "edge")
-				r := f.repos["a"]
-				at := r.refs["furrow/main/plan/web"]
-				r.commits[at] = commit{}
+				f.mergeAll()
+				for key, live := range f.live {
+					live.Revision = "main@sha1:" + strings.Repeat("0", 40)
+					f.live[key] = live
+				}
 			},
-			wantStates:  []string{"web stalled PlanLost", "web/edge/00 Held RemovalOnHold"},
-			wantActions: []string{"a: Supersede tier/web/edge/00", "a: Drop tier/web/edge/00"},
+			wantStates:  []string{"web stalled PlanLost", "web/edge/00 Progressing StillPresent"},
+			wantActions: []string{"a: Drop tier/web/edge/00"},
 		},
 		"nothing is orphaned of a seed that stays as it is": {
 			fleet: hub(t), arrange: func(f *fleet) {

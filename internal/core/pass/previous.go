@@ -30,6 +30,15 @@ type Previous struct {
 	Others map[string]plan.Identity
 	// Err says why the seed cannot be decided about.
 	Err error
+	// Verified reports whether the plan on the branches is one that this control plane makes; see
+	// verifyPlans. Where it is not, Plan is what base has, replaced the plan on the branches, and
+	// warning says whose that is.
+	Verified bool
+	replaced *plan.Plan
+	spoiled  bool
+	warning  *manifest.Problem
+	// doubted are the branches whose commits nobody vouches for.
+	doubted []*PlanOnBranch
 
 	// tiers are the facts of the plan's tiers, released reports whether all are Released;
 	// both unset while something is missing or Err is set.
@@ -85,9 +94,12 @@ func (p *Previous) take(b *PlanOnBranch, self plan.Identity) {
 			p.Others[had] = p.Plan.Identity()
 			delete(p.Commits, had)
 		}
-		p.Plan, p.plans = nil, map[string]*plan.Plan{}
+		p.Plan, p.plans, p.doubted = nil, map[string]*plan.Plan{}, nil
 	}
 	p.Commits[b.Repo], p.plans[b.Repo] = b.Commit, b.Plan
+	if !b.Vouched {
+		p.doubted = append(p.doubted, b)
+	}
 	if p.Plan == nil || b.Plan.Generation > p.Plan.Generation {
 		p.Plan = b.Plan
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/change"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
@@ -125,6 +126,18 @@ func (d *decider) reviewed(s *Seed, r *Repo, t *plan.Tier) review.Tier {
 	overwrites.add(s.Plan, t, facts.Foreign)
 	out.Deletes, out.Replaces = overwrites.Deletes, overwrites.Replaces
 	out.Changes, out.Unchanged = d.changes(s, r, t, overwrites.Deletes)
+	switch {
+	case planted && t.ReconcilerHash().IsZero():
+		out.Reconciler = change.Removed
+	case !planted && !t.ReconcilerHash().IsZero():
+		out.Reconciler = change.Added
+		if cl, known := d.catalog().Inventory.Clusters[t.Cluster]; known && cl.ReconcilerTemplate == "" {
+			break // the plan was verified, so it is what the built-in template makes
+		}
+		if data := d.content(s, t, reconcilerName, t.ReconcilerHash()); data != nil {
+			out.Unusual = template.Unusual(t.ReconcilerFile(), t.Dir(), data)
+		}
+	}
 	return out
 }
 

@@ -93,6 +93,10 @@ func TestAProposalOfManyContentsSaysHowManyItLeavesOut(t *testing.T) {
 		if shown := strings.Count(objects, "| added |"); shown != 10 {
 			t.Errorf("of %d contents it shows %d", clusters, shown)
 		}
+		objects, _, named := strings.Cut(objects, "\n\nReconciler object ")
+		if !named {
+			t.Error("no reconciler object is named")
+		}
 		lines := strings.Split(objects, "\n")
 		texts.Add(fmt.Sprint(clusters), lines[len(lines)-1])
 	}

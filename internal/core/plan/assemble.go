@@ -74,7 +74,7 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 		return &Outcome{Plan: s.previous.Plan, Broken: s.broken, Needs: s.needs}, nil
 	}
 	a := &assembly{computation: c, seedState: s, files: map[string]Files{}, ids: map[string]string{}, tierFiles: map[string]*tierFiles{}, numbers: map[*placement.Content]uint32{}}
-	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Version: Current, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Path, Generation: 1, Variants: s.variants, Overrides: s.overrides, Plugins: s.seed.Plugins}
+	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Version: Current, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Path, Generation: 1, Rules: rulesVersion, Variants: s.variants, Overrides: s.overrides, Plugins: s.seed.Plugins}
 	if s.previous != nil && s.previous.Plan != nil {
 		a.plan.Generation = s.previous.Plan.Generation + 1
 	}
@@ -110,17 +110,24 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 		return nil, err
 	}
 	kept := &Outcome{Kept: true, Broken: s.broken}
-	if s.previous.isOf(a.plan) && c.in.Memo.rendered(s.seed.Name, s.previous.Plan) {
+	if c.verifying {
+		kept.Plan = s.previous.Plan
+		return kept, a.judgeDoubt()
+	}
+	if s.previous.isOf(a.plan) {
 		kept.Plan = s.previous.Plan
 		return kept, nil
 	}
 	if err := a.render(); err != nil {
 		return nil, err
 	}
-	if s.previous == nil || s.previous.Plan == nil || !samePlan(s.previous.Plan, a.plan) {
+	if s.previous.replaces(a.plan) {
+		kept.Plan = s.previous.Replaced
+		return kept, nil
+	}
+	if s.previous == nil || s.previous.Plan == nil || s.previous.Replaced != nil || !samePlan(s.previous.Plan, a.plan) {
 		return &Outcome{Plan: a.plan, Files: a.files, Broken: s.broken}, nil
 	}
-	c.in.Memo.noteRendered(s.seed.Name, s.previous.Plan)
 	if kept.Plan = s.previous.Plan; len(s.previous.Older) > 0 {
 		kept.Files = a.files
 	}
@@ -271,14 +278,24 @@ func (a *assembly) newTier(tv tierVertices) (Tier, error) {
 
 // tierOn names the paths of a tier on a cluster that is known.
 func (a *assembly) tierOn(cluster string, ordinal int) Tier {
-	cl := a.inventory.Clusters[cluster]
-	t := Tier{Cluster: cluster, Ordinal: ordinal}
-	repo := a.in.Catalog.Repos[cl.Repo].Spec
-	name := layout.Tier{Seed: a.seed.Name, Cluster: cluster, Ordinal: ordinal}
+	return tierOn(a.in.Catalog, a.inventory, layout.Tier{Seed: a.seed.Name, Cluster: cluster, Ordinal: ordinal})
+}
+
+// TierOn names the paths and the reconciler object of a tier; false where the catalog does not know
+// the cluster.
+func TierOn(c *catalog.Catalog, name layout.Tier) (Tier, bool) {
+	_, known := c.Inventory.Clusters[name.Cluster]
+	return tierOn(c, c.Inventory, name), known
+}
+
+func tierOn(c *catalog.Catalog, inv *catalog.Inventory, name layout.Tier) Tier {
+	cl := inv.Clusters[name.Cluster]
+	t := Tier{Cluster: name.Cluster, Ordinal: name.Ordinal}
+	repo := c.Repos[cl.Repo].Spec
 	t.Reconciler, t.Repo = string(v1alpha1.ReconcilerFlux), cl.Repo
 	t.Entries = []Entry{
 		{Path: name.Dir(repo.Path), Mode: ModeTree},
-		{Path: name.ReconcilerFile(repo.Path, a.inventory.Clusters[cl.ReconciledOn()].RootPath, cl.Hub != ""), Mode: ModeFile},
+		{Path: name.ReconcilerFile(repo.Path, inv.Clusters[cl.ReconciledOn()].RootPath, cl.Hub != ""), Mode: ModeFile},
 	}
 	t.Object = ReconcilerObject{Cluster: cl.ReconciledOn(), Namespace: reconcilerNamespace(cl), Name: name.ReconcilerName()}
 	return t
@@ -591,6 +608,9 @@ func (a *assembly) allWarnings() []Warning {
 		out = append(out, w)
 	}
 	out = append(out, slices.Concat(a.emptyWaves(), a.ignoredAutoMerge())...)
+	if a.previous != nil && a.previous.Warning != nil {
+		out = append(out, *a.previous.Warning)
+	}
 	slices.SortStableFunc(out, func(x, y Warning) int {
 		return cmp.Or(strings.Compare(x.Object, y.Object), strings.Compare(x.Message, y.Message))
 	})

@@ -76,6 +76,10 @@ type computation struct {
 	ready    map[int32][]string
 	beside   map[int32][]manifest.ID
 	warnings map[string][]dependency.Finding
+	// verifying reports whether plans are made again only to verify those that are there. given are
+	// the objects that give up their tiers then, with those that they go to.
+	verifying bool
+	given     map[dependency.Vertex]int
 	// holds reports whether objects of any seed are held while some move.
 	holds bool
 	// fleet is what fleetDigest returns, once it is computed.
@@ -482,6 +486,10 @@ func (c *computation) order() {
 			}
 			if conflict == nil {
 				c.graph, c.tiering = tiering.Graph, tiering
+				c.given = make(map[dependency.Vertex]int, len(given))
+				for _, one := range given {
+					c.given[c.graph.Vertex(one.Vertex)] = tiering.Ordinal[one.Vertex]
+				}
 				c.findReady()
 				if c.stageMoves(given); len(c.failed) == before {
 					return
@@ -545,6 +553,13 @@ func (c *computation) pins(alive []*seedState) map[dependency.Vertex]int {
 			}
 			for v, p := range s.planted.at(cluster) {
 				pins[v] = p.tier.Ordinal
+			}
+		}
+		if c.verifying { // whether a move is necessary shows where the object was
+			for v, m := range s.before {
+				if m.Stage == StageMove && m.Goes() {
+					pins[v] = m.From
+				}
 			}
 		}
 	}

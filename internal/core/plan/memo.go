@@ -15,23 +15,6 @@ import (
 // goroutine.
 type Memo struct {
 	kept map[string]keptPlan
-	// same are the plans, by seed, whose reconciler objects were rendered anew and are the same.
-	same map[string]*Plan
-}
-
-// rendered reports whether the reconciler objects of a plan are known to be those that it should have.
-// Anybody who may push can have changed them on the branch, together with their hashes.
-func (m *Memo) rendered(seed string, p *Plan) bool { return m != nil && m.same[seed] == p }
-
-// noteRendered takes in a plan that came out the same when it was made anew.
-func (m *Memo) noteRendered(seed string, p *Plan) {
-	if m == nil {
-		return
-	}
-	if m.same == nil {
-		m.same = map[string]*Plan{}
-	}
-	m.same[seed] = p
 }
 
 // keptPlan is a plan that stays as long as the digest does. Plans are compared by their pointers:
@@ -68,7 +51,7 @@ func (m *Memo) note(seed string, by keptPlan, o *Outcome) {
 // is missing in the digest.
 func (c *computation) keptBy(s *seedState) keptPlan {
 	p := s.previous
-	if c.in.Memo == nil || p == nil || p.Plan == nil || len(p.Others)+len(p.Older)+len(s.leaving)+len(s.held)+len(s.broken)+len(s.before)+len(s.moving) > 0 || c.dropping[s.seed.Name] {
+	if c.in.Memo == nil || p == nil || p.Plan == nil || p.Replaced != nil || len(p.Others)+len(p.Older)+len(s.leaving)+len(s.held)+len(s.broken)+len(s.before)+len(s.moving) > 0 || c.dropping[s.seed.Name] {
 		return keptPlan{}
 	}
 	var d digester

@@ -458,6 +458,11 @@ func (a *assembly) addHeld(tv tierVertices) error {
 		return err
 	}
 	t.Contents = a.contentsID(files.hash, files.objects)
+	if doubt := a.previous.Doubt; a.verifying && doubt != nil && a.moving[tv.cluster].frozen && doubt.Base[t.Repo].Reconcilers[t.ReconcilerFile()] != t.ReconcilerHash() {
+		a.addReconciler(&t, tv) // base does not bear it out
+		a.plan.Tiers = append(a.plan.Tiers, t)
+		return nil
+	}
 	a.plan.Tiers = append(a.plan.Tiers, t)
 	return a.put(t.Repo, t.ReconcilerFile(), File{Hash: t.ReconcilerHash()})
 }
@@ -490,7 +495,7 @@ func (a *assembly) absent(i int32) bool {
 func Unprotect(last *Plan, revision string) *Plan {
 	out := *last
 	out.Version, out.Revision, out.Generation = Current, revision, last.Generation+1
-	out.Inputs = digestOf([]string{rulesVersion, "unprotect", last.Seed, last.Inputs})
+	out.Rules, out.Inputs = rulesVersion, digestOf([]string{rulesVersion, "unprotect", last.Seed, last.Inputs})
 	before := (&Previous{Plan: last}).moves()
 	out.Moves = slices.Clone(last.Moves)
 	for i := range out.Moves {

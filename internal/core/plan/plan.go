@@ -73,6 +73,9 @@ type Plan struct {
 	Generation int `yaml:"generation"`
 	// Inputs is the digest of all that the plan was made from.
 	Inputs string `yaml:"inputs"`
+	// Rules is the version of the rules by which it was rendered: by others, the same inputs give
+	// another plan.
+	Rules string `yaml:"rules,omitempty" json:"Rules,omitempty"`
 	// Removal reports whether the seed is gone and everything of it leaves.
 	Removal bool `yaml:"removal,omitempty"`
 	// DisabledRules are the dependency rules that the seed switches off, in order.

@@ -30,6 +30,25 @@ type Previous struct {
 	// Base is what the base branches have at the BasePaths, by repository and path;
 	// what is not there is absent or empty.
 	Base map[string]map[string]layout.Hash
+	// Doubt is what is known to verify a plan that nobody vouches for; for Verify alone.
+	Doubt *Doubt
+	// Replaced is the plan on the branches where it could not be verified; Plan is then FromBase. Spoiled
+	// reports whether it is of no use even if it is equal to the next one.
+	Replaced *Plan
+	Spoiled  bool
+	// Warning says so to people; nil where it does not claim to be made of what there is.
+	Warning *Warning
+}
+
+// replaces reports whether a plan that could not be verified is, to the last hash, the one that was
+// made in its place, and has nothing else.
+func (p *Previous) replaces(next *Plan) bool {
+	if p == nil || p.Replaced == nil || len(p.Older) > 0 || p.Spoiled {
+		return false
+	}
+	last := p.Replaced
+	more := slices.ContainsFunc(last.Tiers, func(t Tier) bool { return t.Gone() || t.Leaving != nil || t.Orphan != nil })
+	return !more && len(last.Moves) == 0 && 0 < last.Generation && last.Generation <= maxGeneration && digestOf(binding(last)) == digestOf(binding(next))
 }
 
 // BasePaths lists, by repository, the paths whose content on base the next plan depends on: the
@@ -129,7 +148,7 @@ func keptEdge(seed string, d Dependency, cluster string) dependency.KeptEdge {
 func Remove(last *Plan, revision string) *Plan {
 	out := *last
 	out.Version, out.Removal, out.Revision, out.Generation = Current, true, revision, last.Generation+1
-	out.Inputs = digestOf([]string{rulesVersion, "removal", last.Seed})
+	out.Rules, out.Inputs = rulesVersion, digestOf([]string{rulesVersion, "removal", last.Seed})
 	out.Contents, out.Variants, out.Overrides, out.Plugins, out.Placements, out.Warnings, out.DisabledRules, out.Moves = nil, nil, nil, nil, nil, nil, nil, nil
 	waiting := last.Waiting()
 	out.Tiers = make([]Tier, len(last.Tiers))

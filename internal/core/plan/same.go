@@ -9,10 +9,10 @@ import (
 
 // isOf reports whether the plan is what next, whose reconciler objects are not rendered yet, would
 // become, and is in all repositories. Equal inputs are not enough: somebody may have edited the
-// plan on its branch. The hashes of reconciler objects are not compared here: a plan that was not
-// rendered by this process is rendered again, and compared by samePlan.
+// plan on its branch. Only the hashes of reconciler objects are not compared: nobody made the plan but
+// this process, or it was verified, whole.
 func (p *Previous) isOf(next *Plan) bool {
-	return p != nil && p.Plan != nil && len(p.Older) == 0 && p.Plan.Inputs == next.Inputs && digestOf(unrendered(p.Plan)) == digestOf(unrendered(next))
+	return p != nil && p.Plan != nil && p.Replaced == nil && len(p.Older) == 0 && p.Plan.Inputs == next.Inputs && digestOf(unrendered(p.Plan)) == digestOf(unrendered(next))
 }
 
 // unrendered returns the essence of a plan without its reconciler objects.
@@ -35,7 +35,7 @@ func samePlan(a, b *Plan) bool {
 func essence(p *Plan) *Plan {
 	e := *p
 	e.Generation, e.Version = 0, manifest.Version{}
-	e.Revision, e.From, e.Inputs, e.Warnings, e.Variants, e.Overrides, e.Placements, e.Dependencies = "", "", "", nil, nil, nil, nil, nil
+	e.Rules, e.Revision, e.From, e.Inputs, e.Warnings, e.Variants, e.Overrides, e.Placements, e.Dependencies = "", "", "", "", nil, nil, nil, nil, nil
 	e.Contents = slices.Clone(p.Contents)
 	for i := range e.Contents {
 		e.Contents[i].Objects = slices.Clone(e.Contents[i].Objects)

@@ -50,6 +50,13 @@ func Message(p template.Proposal) string {
 	if more := total - named; named > 0 && more > 0 {
 		add("and %d more", more)
 	}
+	if len(p.Reconcilers) > 0 {
+		more := ""
+		if n := len(p.Reconcilers) - 1; n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		add("%s%s", p.Reconcilers[0], more)
+	}
 	if p.Commit.Subject != "" {
 		by := ""
 		if p.Commit.Author != "" {

@@ -74,6 +74,11 @@ type Tier struct {
 	Leaves bool
 	// Abandoned reports whether its cluster was abandoned, so the objects stay there.
 	Abandoned bool
+	// Reconciler says whether its reconciler object comes or goes: change.Added or change.Removed, empty
+	// where it stays or is among the Changes. Unusual are the fields of one that comes that are not
+	// as usual.
+	Reconciler change.Kind
+	Unusual    []template.Field
 	// Deletes and Replaces are files at its paths that others put there.
 	Deletes, Replaces []string
 }
@@ -157,6 +162,7 @@ func (s *Seed) Describe(p Proposal) template.Proposal {
 	}
 	d.out.WhyLeaves = firstOf(unique(slices.Sorted(slices.Values(d.out.WhyLeaves))), maxNames)
 	d.changes()
+	d.reconcilers()
 	d.order()
 	d.graph()
 	return d.out
@@ -290,6 +296,41 @@ func (d *description) changes() {
 	for _, list := range []*[]string{&d.out.Destroys, &d.out.Moves, &d.out.Leaving, &d.out.Deletes, &d.out.Replaces, &d.out.Differs} {
 		*list = firstOf(unique(*list), maxLines)
 	}
+}
+
+// maxReconcilers is how many lines say which reconciler objects come and go.
+const maxReconcilers = 5
+
+// reconcilers says which reconciler objects come and go, those with equal settings in one line.
+func (d *description) reconcilers() {
+	type line struct {
+		first Tier
+		count int
+		is    string
+	}
+	var lines []line
+	for _, t := range d.Tiers {
+		is := string(t.Reconciler)
+		for _, f := range t.Unusual {
+			is += fmt.Sprintf(", %s %s", d.show(f.Path), d.show(f.Is))
+		}
+		i := slices.IndexFunc(lines, func(l line) bool { return l.is == is })
+		switch {
+		case t.Reconciler == "":
+		case i < 0:
+			lines = append(lines, line{t, 1, is})
+		default:
+			lines[i].count++
+		}
+	}
+	for _, l := range lines {
+		name := d.show("Kustomization/" + l.first.Object.Namespace + "/" + l.first.Object.Name)
+		if l.count > 1 {
+			name += fmt.Sprintf(" and %d like it", l.count-1)
+		}
+		d.out.Reconcilers = append(d.out.Reconcilers, fmt.Sprintf("%s in %s: %s", name, d.plain(l.first.ReconcilerFile()), l.is))
+	}
+	d.out.Reconcilers = firstOf(d.out.Reconcilers, maxReconcilers)
 }
 
 // signature is equal of tiers whose changes are shown as one.

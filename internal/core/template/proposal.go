@@ -44,6 +44,9 @@ type Proposal struct {
 	// different changes. MoreChanges counts those that are left out.
 	Changes     []Changes
 	MoreChanges int
+	// Reconcilers say which reconciler objects come or go with the tiers, by which account and with which
+	// other settings they apply them, as Markdown. Those that change are among the Changes.
+	Reconcilers []string
 	// Destroys names what is removed and takes data with it, as Markdown.
 	Destroys []string
 	// Differs names the objects that have other content on other clusters, as Markdown.

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestVerifyListsWhatCameFromNoPlan(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.plant("Seed web: Released")
+	mustContain(t, p.must("verify"), "Everything at Furrow's paths came from a plan")
+	p.commitTo("main", map[string]string{"planted/east/web/tier-00/a.yaml": "a: 1\n", "planted/east/web/tier-00/b.yaml": "b: 1\n"})
+	head := p.git("fleet.git", "rev-parse", "main")
+	r := p.furrow("verify")
+	if r.code != exitProblems {
+		t.Errorf("it ends with %d", r.code)
+	}
+	mustContain(t, r.stdout, "2 files in planted/east/web/tier-00/", head[:shownDigits])
+	if all := p.furrow("verify", "--files").stdout; strings.Count(all, head[:shownDigits]) != 2 {
+		t.Errorf("it lists:\n%s", all)
+	}
+}
