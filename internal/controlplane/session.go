@@ -186,7 +186,7 @@ func Open(ctx context.Context, options Options) (*Session, error) {
 	config := engine.Config{
 		Owner: s.givenOwner(), ControlPlane: s.read, Open: s.openRepo, Channel: options.Channel,
 		DeletionGuard: options.DeletionGuard, Strict: options.Strict, Person: author, Asker: options.Asker, Interval: options.Interval, Now: options.Now, Progress: options.Progress, Record: options.Record, ForgeCalls: forgeCalls,
-		Process: options.Process, TakeOver: options.TakeOver, Once: options.Once,
+		Process: options.Process, TakeOver: options.TakeOver, Once: options.Once, Ledger: s.ledger(),
 	}
 	if options.Slices {
 		config.Slice = slice

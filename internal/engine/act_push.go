@@ -41,12 +41,17 @@ func (s *slice) push(ctx context.Context) {
 		if len(moving) == 0 {
 			return
 		}
+		for _, u := range s.updates { // before the push: its answer may get lost
+			if u.action.Verb == pass.PushPlan && !u.record {
+				s.engine.config.Ledger.Put(s.repo.name, u.New, git.Hash{})
+			}
+		}
 		err := s.move(ctx, moving)
 		if err == nil {
 			s.changed = true
 			for _, u := range s.updates {
 				if u.action.Verb == pass.PushPlan && !u.record {
-					s.engine.vouched.Put(planKey{s.repo.name, u.New}, true)
+					s.engine.config.Ledger.Put(s.repo.name, u.New, u.Old)
 				}
 			}
 			return

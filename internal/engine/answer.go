@@ -29,32 +29,33 @@ import (
 // question, which would never end.
 const maxRounds = 40
 
-// decide decides, and answers questions until there are none.
+// decide decides, and answers questions until there are none. What it verifies, the ledger has from
+// then on.
 func (o *observation) decide(ctx context.Context) (*pass.Decision, error) {
-	var decision *pass.Decision
-	err := o.ask(ctx, func() (questions []pass.Question, err error) {
-		decision, questions = o.engine.memo.Decide(o.facts)
-		return questions, nil
-	})
-	if err == nil && decision.Refusal != nil {
-		return nil, decision.Refusal
+	if o.engine.previewing {
+		return o.decideAsPlanned(ctx)
 	}
+	decision, err := o.decideBy(ctx)
 	if err == nil {
 		o.engine.vouch(decision)
 	}
 	return decision, err
 }
 
-// decideForPerson decides what a person asks about. Nothing of such a decision is proposed or judged, so
-// plans count as they are on their branches: the pass that follows verifies them, and whoever asks may
-// have no health channel, without which a plan that takes something away cannot be verified.
-func (o *observation) decideForPerson(ctx context.Context) (*pass.Decision, error) {
-	plans := slices.Clone(o.facts.Plans)
+// decideAsPlanned decides what a person asks about. Nothing of such a decision is proposed or judged, so
+// plans count as they are on their branches: the pass that follows verifies them. Whoever asks may have
+// another tree of the control plane, or no health channel, without which not every plan can be verified.
+func (o *observation) decideAsPlanned(ctx context.Context) (*pass.Decision, error) {
+	plans := o.facts.Plans
 	defer func() { o.facts.Plans = plans }()
 	o.facts.Plans = slices.Clone(plans)
 	for i := range o.facts.Plans {
 		o.facts.Plans[i].Vouched = true
 	}
+	return o.decideBy(ctx)
+}
+
+func (o *observation) decideBy(ctx context.Context) (*pass.Decision, error) {
 	var decision *pass.Decision
 	err := o.ask(ctx, func() (questions []pass.Question, err error) {
 		decision, questions = o.engine.memo.Decide(o.facts)

@@ -178,6 +178,8 @@ type Config struct {
 	Process string
 	// TakeOver replaces plans of newer or unrelated commits of the control plane in the first pass.
 	TakeOver bool
+	// Ledger outlives the engine, so the next one need not verify all plans; nil if nothing does.
+	Ledger Ledger
 	// Once reports whether the process ends after one pass.
 	Once bool
 	// Person is the author of commits; When is set from Now.
@@ -216,10 +218,8 @@ type Engine struct {
 	again int
 	tree  Tree
 	// self is whose control plane that is.
-	self  plan.Identity
-	plans recent.Cache[planKey, *plan.Plan]
-	// vouched are the plans that this engine made, or has verified.
-	vouched  recent.Cache[planKey, bool]
+	self     plan.Identity
+	plans    recent.Cache[planKey, *plan.Plan]
 	memo     pass.Memo
 	tape     *tape
 	reported published
@@ -287,6 +287,9 @@ type planKey struct {
 
 // New makes an engine.
 func New(config Config) *Engine {
+	if config.Ledger == nil {
+		config.Ledger = memoryLedger{}
+	}
 	return &Engine{config: config, repos: map[string]*openRepo{}, unread: map[string]time.Time{}}
 }
 

@@ -67,7 +67,6 @@ type repoState struct {
 // facts; an error is returned where nothing can be decided at all.
 func (e *Engine) observe(ctx context.Context) (*observation, error) {
 	e.plans.Turn()
-	e.vouched.Turn()
 	if e.memo.Turn(); e.config.Record != nil {
 		e.memo = pass.Memo{}
 	}
@@ -262,21 +261,20 @@ func (o *observation) observePlans(ctx context.Context) {
 }
 
 // vouchesFor reports whether the plan at a commit needs no verification: the commit is signed with a key
-// of this control plane or, where there is none, this engine made or verified the plan.
+// of this control plane or, where there is none, the ledger has it.
 func (e *Engine) vouchesFor(r *repoState, commit git.Hash) bool {
 	if len(r.Mirror.Keys().Own) > 0 {
 		return r.isOwn(commit)
 	}
-	known, _ := e.vouched.Get(planKey{r.name, commit})
-	return known
+	return e.config.Ledger.Has(r.name, commit)
 }
 
 // vouch notes the plans that a decision has verified.
 func (e *Engine) vouch(d *pass.Decision) {
 	for _, p := range d.Previous {
 		for repo, commit := range p.Commits {
-			if p.Verified {
-				e.vouched.Put(planKey{repo, commit}, true)
+			if p.Verified && !e.config.Ledger.Has(repo, commit) {
+				e.config.Ledger.Put(repo, commit, git.Hash{})
 			}
 		}
 	}

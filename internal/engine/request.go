@@ -172,7 +172,7 @@ func (q *Requests) Confirm(ctx context.Context, seed, by string) ([]string, erro
 		return nil, err
 	}
 	if q.decision == nil {
-		if q.decision, err = o.decideForPerson(ctx); err != nil {
+		if q.decision, err = o.decideAsPlanned(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -107,7 +107,7 @@ func (q *Requests) recordOnce(ctx context.Context, seed string, change func(*pla
 		return false, nil, "", err
 	}
 	if q.decision == nil {
-		if q.decision, err = o.decideForPerson(ctx); err != nil {
+		if q.decision, err = o.decideAsPlanned(ctx); err != nil {
 			return false, nil, "", err
 		}
 	}
