@@ -221,7 +221,8 @@ func BenchmarkPass(b *testing.B) {
 	})
 	b.Run("open", func(b *testing.B) {
 		f := newFarm(b, clusters, seed, nil)
-		furrow := f.furrow(b.TempDir())
+		cache := b.TempDir()
+		furrow := f.furrow(cache)
 		f.rest(furrow)
 		f.mustHave(clusters, "Proposed")
 		b.Run("idle", func(b *testing.B) { measured(b, nothing, func() { f.pass(furrow) }) })
@@ -237,6 +238,8 @@ func BenchmarkPass(b *testing.B) {
 			measured(b, nothing, func() { f.pass(furrow) })
 			f.mustHave(5*clusters, "Released")
 		})
+		// An engine that knows of no plan whether it is its own verifies all.
+		b.Run("restarted", func(b *testing.B) { measured(b, nothing, func() { f.pass(f.furrow(cache)) }) })
 	})
 }
 
