@@ -109,6 +109,7 @@ const (
 	ReasonTemplateBudget             Reason = "TemplateBudget"
 	ReasonInvalidPlan                Reason = "InvalidPlan"
 	ReasonPlanTooLarge               Reason = "PlanTooLarge"
+	ReasonPlanNotVerified            Reason = "PlanNotVerified"
 	ReasonControlPlaneBehind         Reason = "ControlPlaneBehind"
 	ReasonControlPlaneUnrelated      Reason = "ControlPlaneUnrelated"
 	ReasonControlPlaneMoved          Reason = "ControlPlaneMoved"
@@ -152,7 +153,6 @@ const (
 	ReasonGitRepositoryMissing Reason = "GitRepositoryMissing"
 	ReasonGitRepositoryUnfit   Reason = "GitRepositoryUnfit"
 	ReasonPlanLost             Reason = "PlanLost"
-	ReasonPlanNotVerified      Reason = "PlanNotVerified"
 	ReasonOverridden           Reason = "Overridden"
 	ReasonUnused               Reason = "Unused"
 	ReasonUnreachable          Reason = "Unreachable"
@@ -401,8 +401,9 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonPruneNotDisabled, "A warning: the object must never be pruned, but it is encrypted, so the annotation cannot be added.", "Add the annotation in the message yourself."},
 		{ReasonInvalidTemplate, "A Template does not render what it must.", "Correct it; see [templates](reference.md#templates)."},
 		{ReasonTemplateBudget, "A Template exceeds the limits on steps, memory or output.", "Make it simpler; see [templates](reference.md#templates)."},
-		{ReasonPlanTooLarge, "The plan of the seed is larger than what Furrow reads of one, so it is not written.", "Split the seed."},
 		{ReasonInvalidPlan, "The plan branch has no plan that this version can read.", "Move the branch back to its last good commit, or use the version of Furrow that wrote it."},
+		{ReasonPlanTooLarge, "The plan of the seed is larger than what Furrow reads of one, so it is not written.", "Split the seed."},
+		{ReasonPlanNotVerified, "The plan on a plan branch is not one that this control plane makes: somebody else has written it. It is not used, and the seed is planned anew from what is on the base branch.", "Find out who pushed the commit that the message names, and let only Furrow push to `furrow/**`."},
 		{ReasonControlPlaneBehind, "The clone that is read is behind: a newer commit of the control plane was planned last, by another run. Going on would roll clusters back, so nothing is done. The status names the process that wrote last, and this one.", "Update the clone (`git pull`), or stop this run. To go back on purpose, revert the commit; `--take-over` replaces the newer plans, once."},
 		{ReasonControlPlaneUnrelated, "A commit was planned last that is not in the history of the one that is read, or that the clone does not have; or another run reads a clone with commits that were not pushed. Nothing is done.", "Fetch and merge what is missing (`git fetch --unshallow` in a shallow clone), or push it; `--take-over` replaces the plans, once."},
 		{ReasonControlPlaneMoved, "A warning: the plan was made from an older or unrelated commit than the one before it. The branch of the control plane was moved by force, or a person used `--take-over`.", "Nothing, if that was meant. Otherwise push the lost commits again."},
@@ -447,7 +448,6 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonDuplicate, "A Seed of another namespace names the same repository, branch and path, and is older.", "Delete one. If it is the older one, its `spec.deletionPolicy` counts."},
 		{ReasonGitRepositoryMissing, "`spec.source.gitRepositoryRef` names a GitRepository that does not exist in the Seed's namespace, or Flux is not installed.", "Create it, or replace the Seed by one with `spec.source.url`."},
 		{ReasonGitRepositoryUnfit, "The GitRepository follows no branch, or verifies signatures in a mode or with keys that Furrow cannot use.", "Change it, or replace the Seed by one with `spec.source.url`."},
-		{ReasonPlanNotVerified, "The plan on a plan branch is not one that this control plane makes: somebody else has written it. It is not used, and the seed is planned anew from what is on the base branch.", "Find out who pushed the commit that the message names, and let only Furrow push to `furrow/**`."},
 		{ReasonPlanLost, "No declared GitOps repository has the plan of the seed.", "Declare the repository again under its name; or set `spec.deletionPolicy: Orphan`, which leaves what is planted."},
 		{ReasonOverridden, "The control-plane tree declares the same name differently, and takes precedence.", "Change the tree, or delete the resource."},
 		{ReasonUnused, "The document is valid, and no Seed uses it.", "Nothing."},
