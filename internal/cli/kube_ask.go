@@ -168,7 +168,8 @@ func listOverwritten(w io.Writer, plantings []v1alpha1.Planting) bool {
 }
 
 func newKubeConfirm(f *kubeFlags) *cobra.Command {
-	return newKubeAsk(f, confirmation, &whoFlags{}, &cobra.Command{
+	var who whoFlags
+	cmd := newKubeAsk(f, confirmation, &who, &cobra.Command{
 		Use:   "confirm SEED",
 		Short: "Begin a removal that the deletion guard holds",
 		Long: `Confirm asks the controller to begin with a removal that the deletion guard holds: that of the
@@ -185,6 +186,8 @@ it, and shows what became of it.`,
 		}
 		return fmt.Sprintf("begins to remove, of Seed %s: %s. Each tier is proposed first, and deleted when you merge that. What a Namespace, a CustomResourceDefinition, a PersistentVolumeClaim or a cluster holds or defines goes with it, whoever made it.", seed.Name, removed), nil
 	})
+	who.addBy(cmd)
+	return cmd
 }
 
 // newKubeAsk makes a command by which a person requests something for one Seed, or for all of the

@@ -298,7 +298,7 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 			want:        "The controller has acted on the retry of Seed web.\n",
 		},
 		"a confirmation": {
-			words: "confirm web",
+			words: "confirm web --by ada",
 			act: func(s *v1alpha1.Seed) bool {
 				s.Status.Handled.Confirm = s.Annotations[v1alpha1.AnnotationConfirm]
 				return true
@@ -554,12 +554,12 @@ func TestAbandonedClustersAreAList(t *testing.T) {
 
 func TestOnlyWhatIsMeantIsPatched(t *testing.T) {
 	cases := map[string]string{
-		"retry web --by ada --wait=false": `{"metadata":{"annotations":{"furrow.dev/retry":"2026-05-04T12:00:00Z by ada"}}}`,
-		"confirm web --wait=false":        `{"metadata":{"annotations":{"furrow.dev/confirm-removal":"2026-05-04T12:00:00Z"}}}`,
-		"suspend web":                     `{"spec":{"suspend":true}}`,
-		"resume monitoring -n lab":        `{"spec":{"suspend":null}}`,
-		"suspend monitoring -n lab":       "",
-		"resume web":                      "",
+		"retry web --by ada --wait=false":   `{"metadata":{"annotations":{"furrow.dev/retry":"2026-05-04T12:00:00Z by ada"}}}`,
+		"confirm web --by ada --wait=false": `{"metadata":{"annotations":{"furrow.dev/confirm-removal":"2026-05-04T12:00:00Z by ada"}}}`,
+		"suspend web":                       `{"spec":{"suspend":true}}`,
+		"resume monitoring -n lab":          `{"spec":{"suspend":null}}`,
+		"suspend monitoring -n lab":         "",
+		"resume web":                        "",
 	}
 	for words, want := range cases {
 		t.Run(words, func(t *testing.T) {

@@ -57,9 +57,14 @@ func TestSeveralProcessesOpenOneEmptyCacheAtOnce(t *testing.T) {
 // Somebody's 40 MB below a root hold that root and do not fill the memory of the process: docs/scale.md has
 // the numbers.
 func TestMemoryIsBoundedWhateverLiesBelowARoot(t *testing.T) {
-	const all, most = 40 << 20, 300
+	const all = 40 << 20
 	furrow := built(t)
-	for sentence, size := range map[string]int{"files of a megabyte": 1 << 20, "one file": all} {
+	for sentence, c := range map[string]struct{ size, most int }{
+		"files of a megabyte": {1 << 20, 300},
+		// A single blob is held several times while it is fetched.
+		"one file": {all, 420},
+	} {
+		size, most := c.size, c.most
 		t.Run(sentence, func(t *testing.T) {
 			p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 			files := map[string]string{}
@@ -72,7 +77,7 @@ func TestMemoryIsBoundedWhateverLiesBelowARoot(t *testing.T) {
 			p.git("work", "push", "--quiet", "origin", "main")
 			output, peak, err := p.process(furrow, "run", "--once", "--control-plane", p.at("control-plane"), "--cache", p.at("cache"))
 			t.Logf("%s: at most %d MiB", sentence, peak)
-			if peak == 0 || peak > most {
+			if peak == 0 || peak > int64(most) {
 				t.Errorf("%d MiB, want at most %d\n%v %s", peak, most, err, output)
 			}
 			if !strings.Contains(output, "west tier 00") {

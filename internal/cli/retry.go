@@ -157,7 +157,8 @@ func mayOverwrite(ctx context.Context, a *asking, yes bool, tiers ...layout.Tier
 }
 
 func newConfirm() *cobra.Command {
-	return newAsk(&cobra.Command{
+	var who whoFlags
+	cmd := newAsk(&cobra.Command{
 		Use:   "confirm SEED",
 		Short: "Begin a removal that the deletion guard holds",
 		Long: `Confirm asks the run that owns the seed to begin with a removal that the deletion guard holds:
@@ -168,7 +169,9 @@ It pushes a branch, furrow/<base>/confirm/<seed> or furrow/<base>/confirm-leavin
 run acts on from its next pass on, and deletes when the removal is done. Where no run is under way,
 it waits for one.`,
 		Example: "  furrow confirm edge-5g",
-	}, confirm)
+	}, func(ctx context.Context, a *asking) error { return confirm(ctx, a, who.by) })
+	who.addBy(cmd)
+	return cmd
 }
 
 // asking is a request of a person about one seed: what the command needs to check whether there is
@@ -273,8 +276,8 @@ func retriable(s *state.Seed) []string {
 
 // confirm asks for the removal that waits for it, also if no pass has reported it yet. What it
 // prints follows from what the request found, which is newer than the report.
-func confirm(ctx context.Context, a *asking) error {
-	removed, err := a.Confirm(ctx, a.seed, "")
+func confirm(ctx context.Context, a *asking, by string) error {
+	removed, err := a.Confirm(ctx, a.seed, by)
 	nothing, done := engine.IsNothingToConfirm(err)
 	switch {
 	case done:

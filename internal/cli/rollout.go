@@ -33,9 +33,12 @@ furrow/<base>/rollout/<seed>, and counts from the next pass on.`,
 type whoFlags struct{ by, why string }
 
 func (f *whoFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.by, "by", "", "who asks, for the record; by default the user.name of git, or the user at this machine")
-	flags.StringVar(&f.why, "reason", "", "why, for the record")
+	f.addBy(cmd)
+	cmd.Flags().StringVar(&f.why, "reason", "", "why, for the record")
+}
+
+func (f *whoFlags) addBy(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.by, "by", "", "who asks, for the record; by default the user.name of git, or the user at this machine")
 }
 
 // who returns who asks; empty where nobody says, and neither git nor the machine has a name.

@@ -401,7 +401,7 @@ func TestRetryAndConfirmWithNothingToDoSaySoAndDoNothing(t *testing.T) {
 	p.markIs("retry", true)
 }
 
-// markIs holds the mark of a question against what is expected, and against the plan's commit.
+// markIs holds the mark of a question against what is expected. The mark is a commit on that of the plan.
 func (p *workspace) markIs(question string, want bool) {
 	p.t.Helper()
 	mark := p.git("fleet.git", "for-each-ref", "--format=%(objectname)", "refs/heads/furrow/main/"+question+"/web")
@@ -411,8 +411,9 @@ func (p *workspace) markIs(question string, want bool) {
 	if !want {
 		return
 	}
-	if plan := p.git("fleet.git", "rev-parse", "furrow/main/plan/web"); mark != plan {
-		p.t.Errorf("the branch of %s is at %s, and the plan at %s", question, mark, plan)
+	on := p.git("fleet.git", "rev-parse", mark+"^")
+	if plan := p.git("fleet.git", "rev-parse", "furrow/main/plan/web"); on != plan {
+		p.t.Errorf("the branch of %s is on %s, and the plan at %s", question, on, plan)
 	}
 }
 

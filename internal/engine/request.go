@@ -313,12 +313,9 @@ func (r *repoState) mark(ctx context.Context, branch string, of git.Hash, by git
 // person returns who asks: by the name that is given, or as the engine knows.
 func (q *Requests) person(by string) git.Person {
 	who, asker := q.observation.engine.person(), q.observation.engine.config.Asker
-	who.Name, who.Email = cmp.Or(by, asker.Name, unnamed), cmp.Or(asker.Email, who.Email)
+	who.Name, who.Email = cmp.Or(by, asker.Name, pass.Unnamed), cmp.Or(asker.Email, who.Email)
 	return who
 }
-
-// unnamed is who asks where nobody says a name.
-const unnamed = "a person"
 
 // Abandon gives a cluster up that never answers again: what is to go from it no
 // longer waits for it.

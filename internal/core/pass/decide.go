@@ -180,8 +180,8 @@ type decider struct {
 	refusal *Failure
 	// done are the actions, once they are decided.
 	done []Action
-	// doubts are the plans that nobody vouches for, with what is known of them, once they are judged.
-	doubts map[string]*plan.Doubt
+	// suspects are the plans that nobody vouches for, with what is known of them, once they are judged.
+	suspects map[string]*plan.Suspect
 	// compared are the pairs of contents that are compared.
 	compared map[[2]layout.Hash]bool
 	// carried are the proposals of repositories, by what they have.

@@ -54,9 +54,9 @@ type fleet struct {
 	plain bool
 	// commit is the one that the control plane is at; nil where it is not known which.
 	commit *review.Commit
-	// doubting reports whether nobody vouches for any plan, as after a restart; a commit that somebody
-	// else has pushed is in doubt anyway.
-	doubting bool
+	// suspecting reports whether nobody vouches for any plan, as after a restart; a commit that somebody
+	// else has pushed is suspect anyway.
+	suspecting bool
 	// rounds are the questions of the last decision.
 	rounds [][]pass.Question
 }
@@ -269,7 +269,7 @@ func (f *fleet) facts() *pass.Facts {
 		out.Repos[name] = &pass.Repo{Base: "main", Head: r.refs["main"], Refs: maps.Clone(r.refs), Proposals: maps.Clone(r.proposals), Amends: !f.plain}
 		for branch, at := range r.refs {
 			if seed, ok := layout.PlanSeed("main", branch); ok {
-				b := pass.PlanOnBranch{Repo: name, Seed: seed, Commit: at, Plan: r.plans[at], Vouched: !f.doubting && !r.strangers[at], Author: "Mallory"}
+				b := pass.PlanOnBranch{Repo: name, Seed: seed, Commit: at, Plan: r.plans[at], Vouched: !f.suspecting && !r.strangers[at], Author: "Mallory"}
 				if b.Plan == nil {
 					b.Failure = pass.Fail(manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Message: "it holds no plan"}, false)
 				}

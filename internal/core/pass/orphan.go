@@ -132,7 +132,7 @@ func (d *decider) gripOn(t *plan.Tier) release.Grip {
 // they are there, but for the reconciler object, which lets go of what it applied
 // (spec.deletionPolicy). They cannot be made anew, because what the tier was made of is not in the
 // control plane any more; and what earlier plans have, anybody may have written. If base has it no
-// more, and the hub does not say of which commit, a person has to do it instead.
+// more, and the hub names no commit, a person has to do it instead.
 func (d *decider) addOrphan(t *plan.Tier, files map[string]plan.Files) error {
 	d.missing = false
 	last := d.lastOnBase(t)

@@ -37,8 +37,8 @@ type Previous struct {
 	replaced *plan.Plan
 	spoiled  bool
 	warning  *manifest.Problem
-	// doubted are the branches whose commits nobody vouches for.
-	doubted []*PlanOnBranch
+	// suspected are the branches whose commits nobody vouches for.
+	suspected []*PlanOnBranch
 
 	// tiers are the facts of the plan's tiers, released reports whether all are Released;
 	// both unset while something is missing or Err is set.
@@ -94,11 +94,11 @@ func (p *Previous) take(b *PlanOnBranch, self plan.Identity) {
 			p.Others[had] = p.Plan.Identity()
 			delete(p.Commits, had)
 		}
-		p.Plan, p.plans, p.doubted = nil, map[string]*plan.Plan{}, nil
+		p.Plan, p.plans, p.suspected = nil, map[string]*plan.Plan{}, nil
 	}
 	p.Commits[b.Repo], p.plans[b.Repo] = b.Commit, b.Plan
 	if !b.Vouched {
-		p.doubted = append(p.doubted, b)
+		p.suspected = append(p.suspected, b)
 	}
 	if p.Plan == nil || b.Plan.Generation > p.Plan.Generation {
 		p.Plan = b.Plan

@@ -61,9 +61,12 @@ func (r *Repo) AskedBy(marker string) string {
 	return r.Requests[marker].By
 }
 
+// Unnamed is the author of a request where nobody says a name.
+const Unnamed = "a person"
+
 // request returns who asks with a marker, and when; nil where that is not known.
 func (r *Repo) request(marker string) *release.Request {
-	if by := r.AskedBy(marker); by != "" {
+	if by := r.AskedBy(marker); by != "" && by != Unnamed {
 		return &release.Request{By: by, At: r.Requests[marker].At}
 	}
 	return nil

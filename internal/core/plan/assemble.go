@@ -112,7 +112,7 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	kept := &Outcome{Kept: true, Broken: s.broken}
 	if c.verifying {
 		kept.Plan = s.previous.Plan
-		return kept, a.judgeDoubt()
+		return kept, a.judgeSuspect()
 	}
 	if s.previous.isOf(a.plan) {
 		kept.Plan = s.previous.Plan

@@ -458,7 +458,7 @@ func (a *assembly) addHeld(tv tierVertices) error {
 		return err
 	}
 	t.Contents = a.contentsID(files.hash, files.objects)
-	if doubt := a.previous.Doubt; a.verifying && doubt != nil && a.moving[tv.cluster].frozen && doubt.Base[t.Repo].Reconcilers[t.ReconcilerFile()] != t.ReconcilerHash() {
+	if suspect := a.previous.Suspect; a.verifying && suspect != nil && a.moving[tv.cluster].frozen && suspect.Base[t.Repo].Reconcilers[t.ReconcilerFile()] != t.ReconcilerHash() {
 		a.addReconciler(&t, tv) // base does not bear it out
 		a.plan.Tiers = append(a.plan.Tiers, t)
 		return nil

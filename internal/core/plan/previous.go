@@ -30,8 +30,8 @@ type Previous struct {
 	// Base is what the base branches have at the BasePaths, by repository and path;
 	// what is not there is absent or empty.
 	Base map[string]map[string]layout.Hash
-	// Doubt is what is known to verify a plan that nobody vouches for; for Verify alone.
-	Doubt *Doubt
+	// Suspect is what is known to verify a plan that nobody vouches for; for Verify alone.
+	Suspect *Suspect
 	// Replaced is the plan on the branches where it could not be verified; Plan is then FromBase. Spoiled
 	// reports whether it is of no use even if it is equal to the next one.
 	Replaced *Plan
@@ -41,7 +41,7 @@ type Previous struct {
 }
 
 // replaces reports whether a plan that could not be verified is, to the last hash, the one that was
-// made in its place, and has nothing else.
+// made instead, and has nothing else.
 func (p *Previous) replaces(next *Plan) bool {
 	if p == nil || p.Replaced == nil || len(p.Older) > 0 || p.Spoiled {
 		return false

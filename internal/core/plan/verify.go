@@ -43,8 +43,8 @@ type Base struct {
 	Orphans map[string]bool
 }
 
-// Doubt is a plan that nobody vouches for, and what is known to verify it.
-type Doubt struct {
+// Suspect is a plan that nobody vouches for, and what is known to verify it.
+type Suspect struct {
 	// Base has what each repository has of the seed.
 	Base map[string]Base
 	// Confirmed reports whether the plan is one that this control plane makes, and Claims whether it
@@ -55,15 +55,15 @@ type Doubt struct {
 	Unaccounted []string
 }
 
-// Verify makes the plans in doubt again, and notes in each Doubt what comes of that. The others are
+// Verify makes the suspect plans again, and notes in each Suspect what comes of that. The others are
 // only read.
 func Verify(in Input) {
 	c := newComputation(in)
 	c.verifying = true
 	c.collect()
 	for _, s := range c.alive() {
-		if p := s.previous; p != nil && p.Plan != nil && p.Doubt != nil {
-			p.Doubt.Claims = p.Plan.Rules == rulesVersion && p.Plan.Revision == in.Revision
+		if p := s.previous; p != nil && p.Plan != nil && p.Suspect != nil {
+			p.Suspect.Claims = p.Plan.Rules == rulesVersion && p.Plan.Revision == in.Revision
 		}
 	}
 	c.place()
@@ -73,26 +73,26 @@ func Verify(in Input) {
 	c.findLeaving()
 	c.order()
 	for _, s := range c.alive() {
-		if s.previous == nil || s.previous.Plan == nil || s.previous.Doubt == nil {
+		if s.previous == nil || s.previous.Plan == nil || s.previous.Suspect == nil {
 			continue
 		}
 		by := c.keptBy(s)
 		o, err := c.assemble(s)
-		if err == nil && s.previous.Doubt.Confirmed {
+		if err == nil && s.previous.Suspect.Confirmed {
 			c.in.Memo.note(s.seed.Name, by, o)
 		}
 	}
 }
 
-// judgeDoubt compares a plan in doubt with the same plan made again.
-func (a *assembly) judgeDoubt() error {
+// judgeSuspect compares a suspect plan with the same plan made again.
+func (a *assembly) judgeSuspect() error {
 	if err := a.render(); err != nil {
 		return err
 	}
-	p, doubt := a.previous.Plan, a.previous.Doubt
-	doubt.Confirmed = len(a.previous.Older) == 0 && 0 < p.Generation && p.Generation <= maxGeneration &&
+	p, suspect := a.previous.Plan, a.previous.Suspect
+	suspect.Confirmed = len(a.previous.Older) == 0 && 0 < p.Generation && p.Generation <= maxGeneration &&
 		digestOf(binding(p)) == digestOf(binding(a.plan)) && a.leavingConfirmed() && a.copiesConfirmed() && a.positionsConfirmed() && a.movesConfirmed()
-	doubt.Claims = doubt.Claims || p.Rules == rulesVersion && p.Inputs == a.plan.Inputs
+	suspect.Claims = suspect.Claims || p.Rules == rulesVersion && p.Inputs == a.plan.Inputs
 	return nil
 }
 
@@ -121,7 +121,7 @@ func (a *assembly) leavingConfirmed() bool {
 	p := a.previous.Plan
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
-		base := a.previous.Doubt.Base[t.Repo]
+		base := a.previous.Suspect.Base[t.Repo]
 		now, known := a.plan.Find(t.Cluster, t.Ordinal)
 		if t.Orphan != nil && !base.Orphans[t.ReconcilerFile()] || !known && base.has(t) || known && now.Gone() != t.Gone() {
 			return false
@@ -176,7 +176,7 @@ func (b Base) has(t *Tier) bool {
 // An object that moves has the annotation in addition.
 func (a *assembly) copiesConfirmed() bool {
 	for repo, files := range a.files {
-		base := a.previous.Doubt.Base[repo]
+		base := a.previous.Suspect.Base[repo]
 		had := map[layout.Hash]bool{}
 		for _, hash := range base.Files {
 			had[hash] = true
@@ -222,7 +222,7 @@ func (a *assembly) positionsConfirmed() bool {
 			}
 		}
 	}
-	for _, base := range a.previous.Doubt.Base {
+	for _, base := range a.previous.Suspect.Base {
 		for at := range base.Files {
 			if accounted[at] {
 				continue
@@ -230,7 +230,7 @@ func (a *assembly) positionsConfirmed() bool {
 			if own[clusterOf(at)][path.Base(at)] {
 				return false
 			}
-			a.previous.Doubt.Unaccounted = append(a.previous.Doubt.Unaccounted, at)
+			a.previous.Suspect.Unaccounted = append(a.previous.Suspect.Unaccounted, at)
 		}
 	}
 	return true
@@ -245,7 +245,7 @@ func clusterOf(file string) string { return path.Base(path.Dir(path.Dir(path.Dir
 // way. Such a move is finished even if the control plane does not ask for it any more.
 func (a *assembly) movesConfirmed() bool {
 	for v, m := range a.before {
-		base := a.previous.Doubt.Base[a.repoOf(v)]
+		base := a.previous.Suspect.Base[a.repoOf(v)]
 		known := slices.Contains(slices.Collect(maps.Values(base.Moving)), m.Content)
 		if m.holds() && !known {
 			return false

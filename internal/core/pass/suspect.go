@@ -21,24 +21,24 @@ import (
 
 // verifyPlans verifies the plans that nobody vouches for, before anything of them is proposed or
 // judged: whoever may push to a plan branch may have written what is there. Each is made again, once
-// (plan.Verify). One that does not come out the same is not used. What people have merged takes its
-// place (plan.FromBase), and the seed is planned anew from that.
+// (plan.Verify). One that does not come out the same is not used. The seed is planned anew from what
+// people have merged (plan.FromBase).
 func (d *decider) verifyPlans() {
-	if d.doubts == nil && !d.judgeDoubts() {
+	if d.suspects == nil && !d.judgeSuspects() {
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.doubts)) {
-		p, doubt := d.previous[name], d.doubts[name]
+	for _, name := range slices.Sorted(maps.Keys(d.suspects)) {
+		p, suspect := d.previous[name], d.suspects[name]
 		if p.Verified || p.replaced != nil {
 			continue
 		}
 		d.missing = false
 		switch {
 		case p.Err != nil:
-		case d.facts.ControlPlane.Unread != "" && !doubt.Confirmed:
+		case d.facts.ControlPlane.Unread != "" && !suspect.Confirmed:
 			p.Err = Fail(d.unverifiable(p), true)
-		case !doubt.Confirmed || p.spoiled || d.leavesOut(p, doubt):
-			d.replace(p, doubt.Claims || p.spoiled)
+		case !suspect.Confirmed || p.spoiled || d.leavesOut(p, suspect):
+			d.replace(p, suspect.Claims || p.spoiled)
 		case !d.missing:
 			p.Verified = true
 			d.signAnew(p)
@@ -49,7 +49,7 @@ func (d *decider) verifyPlans() {
 // signAnew lets a plan that is ours, but for its signature, be committed again where only signed commits
 // count as ours.
 func (d *decider) signAnew(p *Previous) {
-	for _, b := range p.doubted {
+	for _, b := range p.suspected {
 		if len(d.facts.Repos[b.Repo].OwnKeys) == 0 {
 			continue
 		}
@@ -60,19 +60,19 @@ func (d *decider) signAnew(p *Previous) {
 	}
 }
 
-// judgeDoubts gathers what is known of the plans in doubt, and has them made again. It reports
+// judgeSuspects gathers what is known of the suspect plans, and has them made again. It reports
 // whether nothing is missing.
-func (d *decider) judgeDoubts() bool {
-	doubted := false
+func (d *decider) judgeSuspects() bool {
+	suspected := false
 	for _, p := range d.previous {
-		p.Verified = p.Plan != nil && !p.Foreign && len(p.doubted) == 0
-		doubted = doubted || len(p.doubted) > 0
+		p.Verified = p.Plan != nil && !p.Foreign && len(p.suspected) == 0
+		suspected = suspected || len(p.suspected) > 0
 	}
-	if !doubted {
-		d.doubts = map[string]*plan.Doubt{}
+	if !suspected {
+		d.suspects = map[string]*plan.Suspect{}
 		return true
 	}
-	verify, doubts, in := false, map[string]*plan.Doubt{}, plan.Input{
+	verify, suspects, in := false, map[string]*plan.Suspect{}, plan.Input{
 		Catalog: d.catalog(), Owner: d.facts.Self.Owner, Origin: d.facts.Self.Origin, Revision: d.facts.ControlPlane.Revision,
 		Previous: map[string]*plan.Previous{}, Strict: d.catalog().Strict(d.facts.Strict), Memo: &d.memo.plans,
 	}
@@ -88,12 +88,12 @@ func (d *decider) judgeDoubts() bool {
 		if p.Verified {
 			continue
 		}
-		doubts[name] = d.doubt(p)
-		if known, rejected := d.memo.rejected[name]; rejected && known.key == d.doubtKey(p) {
-			doubts[name].Claims = known.claims
+		suspects[name] = d.suspect(p)
+		if known, rejected := d.memo.rejected[name]; rejected && known.key == d.suspectKey(p) {
+			suspects[name].Claims = known.claims
 			continue
 		}
-		previous.Doubt, verify = doubts[name], true
+		previous.Suspect, verify = suspects[name], true
 	}
 	if d.incomplete() {
 		return false
@@ -102,12 +102,12 @@ func (d *decider) judgeDoubts() bool {
 		plan.Verify(in)
 	}
 	d.memo.rejected = map[string]rejected{}
-	for name, doubt := range doubts {
-		if !doubt.Confirmed {
-			d.memo.rejected[name] = rejected{d.doubtKey(d.previous[name]), doubt.Claims}
+	for name, suspect := range suspects {
+		if !suspect.Confirmed {
+			d.memo.rejected[name] = rejected{d.suspectKey(d.previous[name]), suspect.Claims}
 		}
 	}
-	d.doubts = doubts
+	d.suspects = suspects
 	return true
 }
 
@@ -117,8 +117,8 @@ type rejected struct {
 	claims bool
 }
 
-// doubtKey changes with all that the verification of a plan depends on, apart from other plans.
-func (d *decider) doubtKey(p *Previous) string {
+// suspectKey changes with all that the verification of a plan depends on, apart from other plans.
+func (d *decider) suspectKey(p *Previous) string {
 	key := []string{d.facts.ControlPlane.Version, d.facts.ControlPlane.Revision}
 	for _, repo := range slices.Sorted(maps.Keys(p.Commits)) {
 		if r := d.repo(repo); r != nil {
@@ -128,18 +128,18 @@ func (d *decider) doubtKey(p *Previous) string {
 	return strings.Join(key, "\n")
 }
 
-// doubt gathers what base and the plan branches have of a plan.
-func (d *decider) doubt(p *Previous) *plan.Doubt {
-	doubt := &plan.Doubt{Base: map[string]plan.Base{}}
-	for _, b := range p.doubted {
+// suspect gathers what base and the plan branches have of a plan.
+func (d *decider) suspect(p *Previous) *plan.Suspect {
+	suspect := &plan.Suspect{Base: map[string]plan.Base{}}
+	for _, b := range p.suspected {
 		p.spoiled = p.spoiled || b.Unreadable != ""
 	}
 	for _, repo := range p.Plan.Repos() {
 		if r := d.repo(repo); r != nil {
-			doubt.Base[repo] = d.baseOf(p, repo, r)
+			suspect.Base[repo] = d.baseOf(p, repo, r)
 		}
 	}
-	return doubt
+	return suspect
 }
 
 // baseOf returns what a base branch has of a plan. It also notes whether the plan's commit lacks what
@@ -225,11 +225,11 @@ func (d *decider) orphans(t *plan.Tier, have map[string]layout.Hash) bool {
 
 // leavesOut reports whether base has files of earlier plans that a plan does not name: what is planted
 // there would go without being asked for.
-func (d *decider) leavesOut(p *Previous, doubt *plan.Doubt) bool {
+func (d *decider) leavesOut(p *Previous, suspect *plan.Suspect) bool {
 	for _, repo := range p.Plan.Repos() {
 		var files []string
-		for _, at := range doubt.Unaccounted {
-			if !doubt.Base[repo].Files[at].IsZero() {
+		for _, at := range suspect.Unaccounted {
+			if !suspect.Base[repo].Files[at].IsZero() {
 				files = append(files, at)
 			}
 		}
@@ -237,7 +237,7 @@ func (d *decider) leavesOut(p *Previous, doubt *plan.Doubt) bool {
 			continue
 		}
 		for _, had := range d.past(repo, p.commit(repo), files...) {
-			if slices.ContainsFunc(files, func(at string) bool { return had[at] == doubt.Base[repo].Files[at] }) {
+			if slices.ContainsFunc(files, func(at string) bool { return had[at] == suspect.Base[repo].Files[at] }) {
 				return true
 			}
 		}
@@ -285,7 +285,7 @@ func (d *decider) removes(p *Previous, base *plan.Plan) bool {
 	}
 	for i := range p.Plan.Tiers {
 		t := &p.Plan.Tiers[i]
-		known := d.doubts[p.Plan.Seed].Base[t.Repo]
+		known := d.suspects[p.Plan.Seed].Base[t.Repo]
 		_, planted := base.Find(t.Cluster, t.Ordinal)
 		if t.Orphan != nil && !known.Orphans[t.ReconcilerFile()] || !planted && !same(d.at(t.Repo, d.facts.Repos[t.Repo].Head, t.Paths()...), nil, t.Paths()) {
 			return false
@@ -437,21 +437,21 @@ func (d *decider) applies(repo string, r *Repo, t *plan.Tier) bool {
 
 // unverified says of a plan that is not used who has written it.
 func (d *decider) unverified(p *Previous) *manifest.Problem {
-	out := d.doubtful(p, p.replaced, "is not a plan that this control plane makes, so it was not used, and the seed is planned anew",
+	out := d.suspicious(p, p.replaced, "is not a plan that this control plane makes, so it was not used, and the seed is planned anew",
 		"Find out who pushed it; let only Furrow push to furrow/**.")
 	return &out
 }
 
 // unverifiable says of a plan that it was made from a control plane that cannot be read now.
 func (d *decider) unverifiable(p *Previous) manifest.Problem {
-	return d.doubtful(p, p.Plan, "cannot be verified while the control plane cannot be read, so nothing is proposed or merged",
+	return d.suspicious(p, p.Plan, "cannot be verified while the control plane cannot be read, so nothing is proposed or merged",
 		"It goes on once the control plane can be read. If that commit is not Furrow's, find out who pushed it.")
 }
 
-// doubtful returns a problem of the commit that has a plan, or of one that has none that can be read.
-func (d *decider) doubtful(p *Previous, last *plan.Plan, what, next string) manifest.Problem {
-	b := p.doubted[0]
-	for _, one := range p.doubted {
+// suspicious returns a problem of the commit that has a plan, or of one that has none that can be read.
+func (d *decider) suspicious(p *Previous, last *plan.Plan, what, next string) manifest.Problem {
+	b := p.suspected[0]
+	for _, one := range p.suspected {
 		if one.Unreadable != "" || one.Plan == last {
 			b = one
 		}
@@ -478,7 +478,7 @@ func (p *Previous) planWarning() *plan.Warning {
 // it is not released: nothing leaves before that.
 func (p *Previous) tooEarly() bool {
 	rest := *p.Plan
-	if len(p.doubted) == 0 || p.replaced != nil || rest.Removal || !slices.ContainsFunc(rest.Tiers, func(t plan.Tier) bool { return t.Leaving != nil }) {
+	if len(p.suspected) == 0 || p.replaced != nil || rest.Removal || !slices.ContainsFunc(rest.Tiers, func(t plan.Tier) bool { return t.Leaving != nil }) {
 		return false
 	}
 	rest.Tiers = slices.DeleteFunc(slices.Clone(p.Plan.Tiers), func(t plan.Tier) bool { return t.Leaving != nil || t.Gone() })

@@ -174,7 +174,7 @@ func (g *forgery) retarget(file string) {
 	}
 }
 
-// twoTiers is a fleet with a seed of two tiers on two clusters, of which the first is released.
+// twoTiers is a fleet with a seed of two tiers on two clusters. The first tiers are released.
 func twoTiers(t *testing.T) *fleet {
 	f := one(t)
 	f.seed("web", configMap("first", 1, on("east,west")), configMap("second", 1, on("east,west"), after("first")))
@@ -245,7 +245,7 @@ func TestAPlanThatNobodyVouchesForGoesOnAfterARestart(t *testing.T) {
 	f := twoTiers(t)
 	f.step()
 	before := f.decide()
-	f.doubting = true
+	f.suspecting = true
 	if after := f.decide(); mustWrite(t, after.Actions) != mustWrite(t, before.Actions) || !after.Previous["web"].Verified {
 		t.Errorf("the decision differs after a restart: %v", states(after))
 	}
