@@ -30,8 +30,8 @@ HARNESS_PASSED = $${XDG_CACHE_HOME:-$$HOME/.cache}/furrow/passed-$(shell git ls-
 SEQUENTIAL  = $(filter-out $(shell $(GO) list $(CONCURRENT)),$(shell $(GO) list ./...)) ./internal/engine
 
 # TIMEOUT bounds a run of tests, PACKAGE_TIMEOUT the tests of one package.
-TIMEOUT         ?= 40m
-PACKAGE_TIMEOUT ?= 30m
+TIMEOUT         ?= 55m
+PACKAGE_TIMEOUT ?= 45m
 BOUNDED  := $(if $(shell command -v timeout),timeout --foreground -s INT -k 60s $(TIMEOUT))
 PROGRAM   = furrow
 # $(call tests,COMMANDS) runs commands that print the JSON of go test, shows it as go test does, counts the tests, and

@@ -15,12 +15,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/furrow-dev/furrow/test/gitcmd"
+	"github.com/furrow-dev/furrow/test/program"
 )
 
 // TestMain keeps the user's settings out of the tests.
 func TestMain(m *testing.M) {
 	for _, kv := range os.Environ() {
-		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "FURROW_") || strings.HasPrefix(name, "GIT_") {
+		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "FURROW_") && name != program.Variable || strings.HasPrefix(name, "GIT_") {
 			os.Unsetenv(name)
 		}
 	}

@@ -9,17 +9,17 @@ import (
 	"path/filepath"
 )
 
-// variable names the program where it is built already, as make does once for all packages.
-const variable = "FURROW_BIN"
+// Variable names the program where it is built already, as make does once for all packages.
+const Variable = "FURROW_BIN"
 
 // Furrow returns the path of the program that FURROW_BIN names or, where that is not set, of one
 // that it builds into dir.
 func Furrow(ctx context.Context, dir string) (string, error) {
-	if built := os.Getenv(variable); built != "" {
+	if built := os.Getenv(Variable); built != "" {
 		// Reading the file's metadata makes it an input of the test: go test does not reuse a
 		// result for another program.
 		if _, err := os.Stat(built); err != nil {
-			return "", fmt.Errorf("%s: %w", variable, err)
+			return "", fmt.Errorf("%s: %w", Variable, err)
 		}
 		return built, nil
 	}
