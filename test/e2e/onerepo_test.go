@@ -139,8 +139,9 @@ func (s *oneRepoStory) mustRead(text string) {
 	}
 }
 
-// restingPasses is the number of passes during which Furrow must not push.
-const restingPasses = 4
+// restingPasses is the number of passes during which Furrow must not push. Each asks for the branches twice, as the
+// repository is that of the control plane, too.
+const restingPasses = 2 * 4
 
 // restTries is how often that is tried: Flux may still report changes.
 const restTries = 4

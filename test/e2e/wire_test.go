@@ -48,10 +48,10 @@ func newWire(t testing.TB, gitea string) *wire {
 	return w
 }
 
+// count notes that a pass has begun: each asks once where the branches of the GitOps repository are. At rest
+// it does not list pull requests.
 func (w *wire) count(r *http.Request) {
-	query := r.URL.Query()
-	listing := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pulls") && query.Get("state") == "open"
-	if !listing || query.Get("page") != "" && query.Get("page") != "1" {
+	if !strings.HasSuffix(r.URL.Path, "/gitops.git/info/refs") || r.URL.Query().Get("service") != "git-upload-pack" {
 		return
 	}
 	w.mu.Lock()
