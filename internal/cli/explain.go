@@ -127,8 +127,7 @@ type objectTier struct {
 	Message string          `json:"message,omitempty"`
 	Since   time.Time       `json:"since,omitzero"`
 	Waits   []state.Edge    `json:"waits,omitempty"`
-	// LandedBy is the commit of the base branch that brought what base has of the tier; nil where that
-	// is not known.
+	// LandedBy is the commit that brought the tier to the base branch as it is there; nil if unknown.
 	LandedBy *review.Commit `json:"landedBy,omitempty"`
 }
 

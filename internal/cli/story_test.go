@@ -401,7 +401,7 @@ func TestRetryAndConfirmWithNothingToDoSaySoAndDoNothing(t *testing.T) {
 	p.markIs("retry", true)
 }
 
-// markIs holds the mark of a question against what is expected. The mark is a commit on that of the plan.
+// markIs checks whether the branch of a request exists. Its commit follows the plan's.
 func (p *workspace) markIs(question string, want bool) {
 	p.t.Helper()
 	mark := p.git("fleet.git", "for-each-ref", "--format=%(objectname)", "refs/heads/furrow/main/"+question+"/web")

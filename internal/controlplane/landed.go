@@ -8,8 +8,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// LandedBy returns the commit of the base branch, as it was fetched last, that brought what base has of
-// a tier, or removed it; nil where that is not known. Of a merge it is the merge.
+// LandedBy returns the commit that brought a tier to the base branch as it is there, or removed it: the
+// merge commit, if there is one. It is nil if unknown. The branch is not fetched again.
 func (s *Session) LandedBy(ctx context.Context, t *plan.Tier) *review.Commit {
 	repos, _, err := s.Repos(ctx)
 	if err != nil || repos[t.Repo] == nil {

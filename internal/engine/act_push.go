@@ -41,19 +41,11 @@ func (s *slice) push(ctx context.Context) {
 		if len(moving) == 0 {
 			return
 		}
-		for _, u := range s.updates { // before the push: its answer may get lost
-			if u.action.Verb == pass.PushPlan && !u.record {
-				s.engine.config.Ledger.Put(s.repo.name, u.New, git.Hash{})
-			}
-		}
+		s.notePlans(false) // before the push: its answer may get lost
 		err := s.move(ctx, moving)
 		if err == nil {
 			s.changed = true
-			for _, u := range s.updates {
-				if u.action.Verb == pass.PushPlan && !u.record {
-					s.engine.config.Ledger.Put(s.repo.name, u.New, u.Old)
-				}
-			}
+			s.notePlans(true)
 			return
 		}
 		refused, ok := errors.AsType[*git.PushError](err)
@@ -65,6 +57,21 @@ func (s *slice) push(ctx context.Context) {
 		}
 		s.updates = nil
 		return
+	}
+}
+
+// notePlans notes the plans that are pushed as Furrow's own, and forgets those before them once the push
+// has succeeded.
+func (s *slice) notePlans(pushed bool) {
+	for _, u := range s.updates {
+		if u.action.Verb != pass.PushPlan || u.record {
+			continue
+		}
+		var before git.Hash
+		if pushed {
+			before = u.Old
+		}
+		s.engine.config.Ledger.Put(s.repo.name, u.New, before)
 	}
 }
 

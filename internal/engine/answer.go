@@ -318,30 +318,40 @@ func (o *observation) answerFiles(ctx context.Context, r *repoState, q pass.Ques
 	}
 	tree = git.Bounded(tree, git.PlanBounds)
 	for _, root := range q.Paths {
-		var names []string
-		err := fs.WalkDir(tree, root, func(at string, entry fs.DirEntry, err error) error {
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				return nil
-			case err == nil && !entry.IsDir():
-				names = append(names, at)
-			}
-			return err
-		})
+		files, err := r.filesBelow(tree, q.Commit, root)
 		if err != nil {
 			return err
-		}
-		have, err := r.at(q.Commit, names)
-		if err != nil {
-			return err
-		}
-		files := make(map[string]layout.Hash, len(names))
-		for _, at := range names {
-			files[at] = have[at]
 		}
 		put(&r.facts.Files, q.Commit, root, files)
 	}
 	return nil
+}
+
+// filesBelow returns the files in a directory of a commit, whose tree is given; none if there is no such
+// directory.
+func (r *repoState) filesBelow(tree fs.FS, commit git.Hash, dir string) (map[string]layout.Hash, error) {
+	var names []string
+	err := fs.WalkDir(tree, dir, func(at string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err == nil && !entry.IsDir():
+			names = append(names, at)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	have, err := r.at(commit, names)
+	if err != nil {
+		return nil, err
+	}
+	files := make(map[string]layout.Hash, len(names))
+	for _, at := range names {
+		files[at] = have[at]
+	}
+	return files, nil
 }
 
 // answerSince places the commit among the states of base, and compares only where it is one; see

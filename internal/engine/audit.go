@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -58,38 +56,26 @@ func (o *observation) ownDirs(repo string) []string {
 	return dirs
 }
 
-// ownFiles returns the files of base in directories.
+// ownFiles returns the files of base in some directories.
 func (r *repoState) ownFiles(ctx context.Context, dirs []string) (map[string]layout.Hash, error) {
 	tree, err := r.Mirror.FS(ctx, r.head)
 	if err != nil {
 		return nil, err
 	}
-	var names []string
+	files := map[string]layout.Hash{}
 	for _, dir := range dirs {
-		err := fs.WalkDir(tree, dir, func(at string, entry fs.DirEntry, err error) error {
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				return nil
-			case err == nil && !entry.IsDir():
-				names = append(names, at)
-			}
-			return err
-		})
+		below, err := r.filesBelow(tree, r.head, dir)
 		if err != nil {
 			return nil, err
 		}
+		maps.Copy(files, below)
 	}
-	have, err := r.at(r.head, names)
-	files := make(map[string]layout.Hash, len(names))
-	for _, at := range names {
-		files[at] = have[at]
-	}
-	return files, err
+	return files, nil
 }
 
-// plannedIn returns what the plans of this control plane have at paths of a repository, those in force
-// and those before them. A plan that could not be verified counts for nothing, nor does one that is not
-// signed where plans are. Without signatures those before are taken as they are.
+// plannedIn returns the files that the plans of this control plane put at some paths of a repository: the
+// plans in force, and those before them. It leaves out plans that could not be verified. With a signing key
+// it also leaves out unsigned ones; without a key, nothing shows who made the plans before.
 func (o *observation) plannedIn(d *pass.Decision, r *repoState, paths []string) ([]map[string]layout.Hash, error) {
 	var plans []map[string]layout.Hash
 	for _, seed := range slices.Sorted(maps.Keys(d.Previous)) {
@@ -120,7 +106,7 @@ func (o *observation) plannedIn(d *pass.Decision, r *repoState, paths []string) 
 	return plans, nil
 }
 
-// broughtBy finds, for files of base, the commits since which base has them as they are.
+// broughtBy finds the commits that brought files of base as they are there.
 func (r *repoState) broughtBy(paths []string, files map[string]layout.Hash) ([]audit.Finding, error) {
 	out := make([]audit.Finding, 0, len(paths))
 	open := map[string]bool{}

@@ -128,11 +128,11 @@ func (d *decider) gripOn(t *plan.Tier) release.Grip {
 	}
 }
 
-// addOrphan makes the entries that come before a tier goes, of what base has or had of it: its files as
-// they are there, but for the reconciler object, which lets go of what it applied
-// (spec.deletionPolicy). They cannot be made anew, because what the tier was made of is not in the
-// control plane any more; and what earlier plans have, anybody may have written. If base has it no
-// more, and the hub names no commit, a person has to do it instead.
+// addOrphan makes the entries that come before a tier goes. It takes the tier's files from base as they
+// are, or were, there. Only the reconciler object differs: it lets go of what it applied
+// (spec.deletionPolicy). Furrow cannot make the files anew, because the control plane no longer has their
+// sources, and anybody may have written earlier plans. If base no longer has the files, and the hub names
+// no commit, a person has to do it instead.
 func (d *decider) addOrphan(t *plan.Tier, files map[string]plan.Files) error {
 	d.missing = false
 	last := d.lastOnBase(t)
@@ -170,8 +170,8 @@ func (d *decider) addOrphan(t *plan.Tier, files map[string]plan.Files) error {
 	return nil
 }
 
-// lastOnBase returns what base has at the paths of a tier, or what it had at the commit that the
-// tier's reconciler reports; nil where neither is whole.
+// lastOnBase returns a tier's entries on base. If some are missing there, it returns those at the commit
+// that the tier's reconciler reports; nil if they are incomplete, too.
 func (d *decider) lastOnBase(t *plan.Tier) map[string]layout.Hash {
 	whole := func(have map[string]layout.Hash) bool {
 		return !slices.ContainsFunc(t.Paths(), func(at string) bool { return have[at].IsZero() })

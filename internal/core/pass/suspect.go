@@ -46,8 +46,7 @@ func (d *decider) verifyPlans() {
 	}
 }
 
-// signAnew lets a plan that is ours, but for its signature, be committed again where only signed commits
-// count as ours.
+// signAnew has a verified plan committed again where only signed commits count as Furrow's.
 func (d *decider) signAnew(p *Previous) {
 	for _, b := range p.suspected {
 		if len(d.facts.Repos[b.Repo].OwnKeys) == 0 {
@@ -60,8 +59,8 @@ func (d *decider) signAnew(p *Previous) {
 	}
 }
 
-// judgeSuspects gathers what is known of the suspect plans, and has them made again. It reports
-// whether nothing is missing.
+// judgeSuspects asks for what is needed to verify the suspect plans, and makes them again once all of it
+// is known. It reports whether it did.
 func (d *decider) judgeSuspects() bool {
 	suspected := false
 	for _, p := range d.previous {
@@ -117,7 +116,8 @@ type rejected struct {
 	claims bool
 }
 
-// suspectKey changes with all that the verification of a plan depends on, apart from other plans.
+// suspectKey names what the verification of a plan depends on, apart from other plans: two equal keys give
+// the same verdict.
 func (d *decider) suspectKey(p *Previous) string {
 	key := []string{d.facts.ControlPlane.Version, d.facts.ControlPlane.Revision}
 	for _, repo := range slices.Sorted(maps.Keys(p.Commits)) {
@@ -128,7 +128,7 @@ func (d *decider) suspectKey(p *Previous) string {
 	return strings.Join(key, "\n")
 }
 
-// suspect gathers what base and the plan branches have of a plan.
+// suspect reads the plan's tiers from base and from its branches.
 func (d *decider) suspect(p *Previous) *plan.Suspect {
 	suspect := &plan.Suspect{Base: map[string]plan.Base{}}
 	for _, b := range p.suspected {
@@ -142,8 +142,8 @@ func (d *decider) suspect(p *Previous) *plan.Suspect {
 	return suspect
 }
 
-// baseOf returns what a base branch has of a plan. It also notes whether the plan's commit lacks what
-// the plan says: that could never be proposed.
+// baseOf reads the plan's tiers from a base branch. It also notes whether the plan's commit lacks files
+// that the plan names: these could never be proposed.
 func (d *decider) baseOf(p *Previous, repo string, r *Repo) plan.Base {
 	base := plan.Base{Same: map[string]bool{}, Files: map[string]layout.Hash{}, Reconcilers: map[string]layout.Hash{}, Moving: map[layout.Hash]layout.Hash{}, Orphans: map[string]bool{}}
 	clusters := map[string]map[string]layout.Hash{} // the tiers of each, by directory
@@ -180,7 +180,7 @@ func (d *decider) baseOf(p *Previous, repo string, r *Repo) plan.Base {
 	return base
 }
 
-// moving notes the contents of a tier that have the annotation of a move, with what they were before.
+// moving notes which contents of a tier carry the annotation of a move, and the contents without it.
 func (d *decider) moving(base *plan.Base, pl *plan.Plan, t *plan.Tier) {
 	for _, m := range pl.MovesOn(t) {
 		for _, o := range pl.Objects(t) {
@@ -204,8 +204,8 @@ func (d *decider) moving(base *plan.Base, pl *plan.Plan, t *plan.Tier) {
 	}
 }
 
-// orphans reports whether the entries that come before a tier goes are those that base has, but that
-// its reconciler object leaves the objects where they are.
+// orphans reports whether a tier's entries before it goes are those of base, except that the reconciler
+// object leaves its objects on the cluster.
 func (d *decider) orphans(t *plan.Tier, have map[string]layout.Hash) bool {
 	before, file := t.Orphaning(), t.ReconcilerFile()
 	if have[t.Dir()] != before.DirHash() || have[file].IsZero() {
@@ -245,8 +245,8 @@ func (d *decider) leavesOut(p *Previous, suspect *plan.Suspect) bool {
 	return false
 }
 
-// replace puts what base has of a seed in the place of a plan that cannot be used. It asks first what
-// that is.
+// replace exchanges a plan that cannot be used for one made from base. It first asks for the seed's files
+// there.
 func (d *decider) replace(p *Previous, warn bool) {
 	d.missing = false
 	asked := d.asked
@@ -277,8 +277,7 @@ func (d *decider) replace(p *Previous, warn bool) {
 	}
 }
 
-// removes reports whether the plan of a seed that is gone removes what base has of it, in the reverse
-// order of tiers, and nothing else.
+// removes reports whether a removal takes away exactly the seed's tiers on base, the last tier first.
 func (d *decider) removes(p *Previous, base *plan.Plan) bool {
 	if !p.Plan.Removal || len(p.Older) > 0 || !p.Plan.Covers(plan.Remove(base, "")) {
 		return false
@@ -294,8 +293,7 @@ func (d *decider) removes(p *Previous, base *plan.Plan) bool {
 	return true
 }
 
-// plantedIn returns the tiers that a base branch has of a seed, and that Furrow has put there by any
-// plan.
+// plantedIn returns the tiers of a seed on a base branch, as far as any plan of Furrow brought them.
 func (d *decider) plantedIn(p *Previous, repo string, r *Repo) []plan.PlantedTier {
 	seed, prefix := p.Plan.Seed, d.catalog().Repos[repo].Spec.Path
 	dirs := map[string]bool{}
@@ -337,8 +335,8 @@ func (d *decider) plantedIn(p *Previous, repo string, r *Repo) []plan.PlantedTie
 	return out
 }
 
-// plantedTier returns what base has of a tier; false where nothing of it is Furrow's, or it is not
-// known what applies it.
+// plantedTier returns one tier on base; false if none of its files is Furrow's, or if nobody knows which
+// reconciler object applies it.
 func (d *decider) plantedTier(p *Previous, repo string, r *Repo, name layout.Tier, files map[string]layout.Hash) (plan.PlantedTier, bool) {
 	prefix := d.catalog().Repos[repo].Spec.Path
 	out := plan.PlantedTier{Files: map[string]plan.Planted{}}
@@ -418,8 +416,8 @@ func (d *decider) ours(p *Previous, repo string, r *Repo, dir string, files map[
 	return out
 }
 
-// applies reports whether base has, where a plan says, a reconciler object of that name that applies
-// the directory of a tier. So it is known of clusters that left the inventory what is theirs.
+// applies reports whether the reconciler object that a plan names is on base and applies the tier's
+// directory. For clusters that left the inventory, nothing else shows what is theirs.
 func (d *decider) applies(repo string, r *Repo, t *plan.Tier) bool {
 	file := t.ReconcilerFile()
 	hash := d.at(repo, r.Head, file)[file]
@@ -435,20 +433,20 @@ func (d *decider) applies(repo string, r *Repo, t *plan.Tier) bool {
 	return o.ID.Kind == "Kustomization" && o.ID.Namespace == t.Object.Namespace && o.ID.Name == t.Object.Name && path.Clean(at) == t.Dir()
 }
 
-// unverified says of a plan that is not used who has written it.
+// unverified warns of a plan that is not used, and names its author.
 func (d *decider) unverified(p *Previous) *manifest.Problem {
 	out := d.suspicious(p, p.replaced, "is not a plan that this control plane makes, so it was not used, and the seed is planned anew",
 		"Find out who pushed it; let only Furrow push to furrow/**.")
 	return &out
 }
 
-// unverifiable says of a plan that it was made from a control plane that cannot be read now.
+// unverifiable explains why a plan has to wait: the control plane cannot be read now.
 func (d *decider) unverifiable(p *Previous) manifest.Problem {
 	return d.suspicious(p, p.Plan, "cannot be verified while the control plane cannot be read, so nothing is proposed or merged",
 		"It goes on once the control plane can be read. If that commit is not Furrow's, find out who pushed it.")
 }
 
-// suspicious returns a problem of the commit that has a plan, or of one that has none that can be read.
+// suspicious returns a problem with the commit and author of a plan, or of a commit without a readable one.
 func (d *decider) suspicious(p *Previous, last *plan.Plan, what, next string) manifest.Problem {
 	b := p.suspected[0]
 	for _, one := range p.suspected {
@@ -474,8 +472,8 @@ func (p *Previous) planWarning() *plan.Warning {
 	return &plan.Warning{Reason: p.warning.Reason, Object: fmt.Sprintf("seed %q", p.warning.Seed), Message: p.warning.Message + ". " + p.warning.Next}
 }
 
-// tooEarly reports whether a plan that this process did not make takes something away while the rest of
-// it is not released: nothing leaves before that.
+// tooEarly reports whether a plan that this process did not make takes something away although the rest of
+// it is not released. Furrow makes no such plan.
 func (p *Previous) tooEarly() bool {
 	rest := *p.Plan
 	if len(p.suspected) == 0 || p.replaced != nil || rest.Removal || !slices.ContainsFunc(rest.Tiers, func(t plan.Tier) bool { return t.Leaving != nil }) {
@@ -485,8 +483,8 @@ func (p *Previous) tooEarly() bool {
 	return !release.AllReleased(&rest, p.tiers)
 }
 
-// knownBefore reports whether the control plane has had a seed, as far as it has a history: what
-// another one planted is not ours to remove, whatever a plan says.
+// knownBefore reports whether the control plane's history has the seed; true if there is no history.
+// Furrow must not remove what another control plane planted, whatever a plan says.
 func (d *decider) knownBefore(p *Previous) bool {
 	from := p.Plan.From
 	if !d.facts.ControlPlane.History {
