@@ -5,6 +5,17 @@ import (
 	"testing"
 )
 
+func TestWhoChangedAPlanBranchIsShown(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	p.commitTo("furrow/main/plan/web", map[string]string{"plan.yaml": "kind: Nothing\n"})
+	forged := p.git("fleet.git", "rev-parse", "furrow/main/plan/web")
+	author := p.git("fleet.git", "log", "-1", "--format=%an", forged)
+	p.pass()
+	mustContain(t, p.must("status"), "commit "+forged+" by "+author+" on branch furrow/main/plan/web of fleet is not a plan that this control plane makes")
+}
+
 func TestVerifyListsWhatCameFromNoPlan(t *testing.T) {
 	t.Parallel()
 	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})

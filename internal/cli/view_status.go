@@ -111,6 +111,13 @@ func (v *statusView) problems(w io.Writer) {
 			paragraph(w, "  ", "! "+p.Error())
 		}
 	}
+	for _, s := range v.Seeds {
+		for _, p := range s.Warnings {
+			if p.Reason == v1alpha1.ReasonPlanNotVerified { // somebody has tried to pass as Furrow
+				paragraph(w, "  ", "! "+p.Error())
+			}
+		}
+	}
 	for _, c := range v.Clusters {
 		if c.Abandoned {
 			paragraph(w, "  ", strings.TrimSpace(fmt.Sprintf("! cluster %s was abandoned %s", c.Name, c.AbandonedBy)))
