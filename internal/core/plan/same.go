@@ -9,8 +9,8 @@ import (
 
 // isOf reports whether the plan is what next, whose reconciler objects are not rendered yet, would
 // become, and is in all repositories. Equal inputs are not enough: somebody may have edited the
-// plan on its branch. Only the hashes of reconciler objects are not compared: nobody made the plan but
-// this process, or it was verified, whole.
+// plan on its branch. The hashes of reconciler objects are not compared: this control plane made the plan, or
+// verified all of it.
 func (p *Previous) isOf(next *Plan) bool {
 	return p != nil && p.Plan != nil && p.Replaced == nil && len(p.Older) == 0 && p.Plan.Inputs == next.Inputs && digestOf(unrendered(p.Plan)) == digestOf(unrendered(next))
 }

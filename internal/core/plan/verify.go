@@ -26,10 +26,10 @@ import (
 // A plan that is not confirmed is not used. The next one is made from FromBase instead: people have
 // merged what base has.
 
-// maxGeneration bounds what a plan may count: the next plan counts on.
+// maxGeneration bounds the counter of a plan: the next plan adds one to it.
 const maxGeneration = 1 << 31
 
-// Base is what a base branch has of a seed.
+// Base describes a seed's files on a base branch.
 type Base struct {
 	// Same are the directories, one for each cluster, that hold the tiers of the plan and nothing else.
 	Same map[string]bool
@@ -96,8 +96,8 @@ func (a *assembly) judgeSuspect() error {
 	return nil
 }
 
-// binding returns a copy of a plan with all that lands, is waited for or is removed, and without
-// texts, counters and what leavingConfirmed compares.
+// binding returns a copy of a plan without texts, counters, and what leavingConfirmed compares. What is
+// left decides what lands, waits and goes.
 func binding(p *Plan) *Plan {
 	b := essence(p)
 	b.Dependencies = slices.DeleteFunc(slices.Clone(p.Dependencies), func(d Dependency) bool { return d.Kind != dependency.Hard })
@@ -115,8 +115,8 @@ func binding(p *Plan) *Plan {
 	return b
 }
 
-// leavingConfirmed reports whether the plan takes away what it would take away now, apart from what
-// has gone meanwhile, and whether its tiers that are gone are nowhere on base.
+// leavingConfirmed reports whether the plan takes away what it would take away now. It ignores what has
+// gone meanwhile. Tiers that the plan removed must not be on base.
 func (a *assembly) leavingConfirmed() bool {
 	p := a.previous.Plan
 	for i := range p.Tiers {
@@ -153,7 +153,7 @@ func (a *assembly) leavingConfirmed() bool {
 	return true
 }
 
-// after returns the tiers that lose theirs before; none of nil.
+// after returns the tiers that must lose their objects first; none for nil.
 func (l *Leaving) after() []Reference {
 	if l == nil {
 		return nil
@@ -172,8 +172,8 @@ func (b Base) has(t *Tier) bool {
 	return !b.Reconcilers[t.ReconcilerFile()].IsZero()
 }
 
-// copiesConfirmed reports whether base has all that was taken over from the plan and not made again.
-// An object that moves has the annotation in addition.
+// copiesConfirmed reports whether base has everything that was taken over from the plan instead of made
+// again. There, an object that moves may lack the annotation.
 func (a *assembly) copiesConfirmed() bool {
 	for repo, files := range a.files {
 		base := a.previous.Suspect.Base[repo]
@@ -199,7 +199,7 @@ func (a *assembly) copiesConfirmed() bool {
 	return true
 }
 
-// positionsConfirmed reports whether base has the seed's objects in no other tier than the plan.
+// positionsConfirmed reports whether no object of the seed lies on base in another tier than in the plan.
 func (a *assembly) positionsConfirmed() bool {
 	p := a.previous.Plan
 	accounted, own := map[string]bool{}, map[string]map[string]bool{}
@@ -310,16 +310,17 @@ type Planted struct {
 	Before layout.Hash
 }
 
-// PlantedTier is what base has of one tier.
+// PlantedTier is one tier as it is on base.
 type PlantedTier struct {
 	Tier
 	// Files are those of objects, by name.
 	Files map[string]Planted
 }
 
-// FromBase returns the plan that says what base has of a seed. last is the plan that cannot be used:
-// only its counter and its warnings are kept. Its order is not known, so the last tier of a cluster
-// leaves first, and a cluster goes after what is on it. stays has the objects that the seed still has.
+// FromBase returns a plan that describes a seed as it is on base. It keeps only the counter and the
+// warnings of last, the plan that cannot be used. Nobody knows in which order the objects were planted: the
+// last tier of a cluster leaves first, and a cluster goes after what is on it. stays are the objects that
+// the seed still has.
 func FromBase(last *Plan, of Identity, tiers []PlantedTier, stays map[manifest.ID]bool) *Plan {
 	out := &Plan{APIVersion: last.APIVersion, Kind: last.Kind, Version: Current, Rules: rulesVersion, Seed: last.Seed, Owner: of.Owner, Origin: of.Origin, From: last.From, Warnings: last.Warnings, Generation: min(max(0, last.Generation), maxGeneration)}
 	a := &assembly{plan: out, ids: map[string]string{}}
@@ -360,9 +361,8 @@ func FromBase(last *Plan, of Identity, tiers []PlantedTier, stays map[manifest.I
 	return out
 }
 
-// movesOnBase returns the moves in whose middle base is: of objects that two tiers of a cluster have.
-// The one that the object leaves must not delete it. If the last plan does not say which one that is,
-// it is the first.
+// movesOnBase returns the unfinished moves: an object lies on base in two tiers of a cluster. The tier that
+// it leaves must not delete it. That is the first one, unless the last plan names the other.
 func movesOnBase(last *Plan, tiers []PlantedTier) []Move {
 	type key struct {
 		cluster string
@@ -399,8 +399,8 @@ func movesOnBase(last *Plan, tiers []PlantedTier) []Move {
 	return out
 }
 
-// ordinalOrder returns dependencies by which what leaves a cluster does so in the reverse order of
-// tiers, and holds nothing else.
+// ordinalOrder returns dependencies that make objects leave a cluster from the last tier to the first. They
+// hold nothing else.
 func ordinalOrder(p *Plan, stays map[manifest.ID]bool) []Dependency {
 	var out []Dependency
 	at := map[DependencyTo]map[manifest.ID]int{}
