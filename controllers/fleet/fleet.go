@@ -239,7 +239,7 @@ func (s secrets) MakeKey(name, url string) error {
 	if err != nil {
 		return err
 	}
-	signer, err := signature.NewSigner(private, nil, time.Now())
+	signer, err := signature.NewSigner(private, nil, time.Now()) //nolint:forbidigo // the key is made now
 	if err != nil {
 		return err
 	}

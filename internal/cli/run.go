@@ -14,6 +14,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/probe"
 	"github.com/furrow-dev/furrow/internal/probe/flux"
 	"github.com/furrow-dev/furrow/internal/standalone"
 	"github.com/furrow-dev/furrow/internal/state"
@@ -155,11 +156,7 @@ func run(cmd *cobra.Command, options controlplane.Options, hooks *webhookFlags, 
 		last = result
 		progress.clear()
 		log.add(result)
-		if channel, ok := options.Channel.(*flux.Channel); ok && result.Report != nil {
-			for _, line := range strayKubeconfigs(channel.Files(), clusterNames(result.Report)) {
-				log.once(line, line)
-			}
-		}
+		logStrays(log, options.Channel, result.Report)
 		if once {
 			return false
 		}
@@ -177,6 +174,15 @@ func run(cmd *cobra.Command, options controlplane.Options, hooks *webhookFlags, 
 		return context.Cause(ctx) // nobody interrupted it
 	}
 	return nil
+}
+
+// logStrays logs the kubeconfigs of clusters that nothing declares, each once.
+func logStrays(log *transitions, channel probe.Channel, report *engine.Report) {
+	if channel, ok := channel.(*flux.Channel); ok && report != nil {
+		for _, line := range strayKubeconfigs(channel.Files(), clusterNames(report)) {
+			log.once(line, line)
+		}
+	}
 }
 
 // stopped is the last line of a run that is interrupted.

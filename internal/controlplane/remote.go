@@ -131,7 +131,7 @@ func (s *Session) checkLocal(name string, spec v1alpha1.GitOpsRepoSpec) error {
 			return manifest.Problem{Reason: v1alpha1.ReasonRepositoryBroken, Repo: name, Message: fmt.Sprintf("the repository %s is shallow, and Furrow reads its history", dir), Next: fmt.Sprintf("Run 'git -C %s fetch --unshallow', or use a clone with all commits", dir)}
 		}
 	}
-	real, err := filepath.EvalSymlinks(dir)
+	resolved, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil // whoever opens it reports that
 	}
@@ -140,7 +140,7 @@ func (s *Session) checkLocal(name string, spec v1alpha1.GitOpsRepoSpec) error {
 		if !local || other == name || had.Base != spec.BranchOrDefault() {
 			continue
 		}
-		if at, err := filepath.EvalSymlinks(at); err == nil && at == real {
+		if at, err := filepath.EvalSymlinks(at); err == nil && at == resolved {
 			return manifest.Problem{Reason: v1alpha1.ReasonDuplicateDocument, Repo: name, Message: fmt.Sprintf("it is the same repository and branch as GitOpsRepo %q, by a link", other), Next: "Keep one of the two documents"}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -47,23 +48,10 @@ func (s *Session) Status(ctx context.Context) (*state.State, error) {
 		return nil, err
 	}
 	home := c.Home()
-	if why := c.Inventory.BrokenRepo(home); c.Repos[home].Spec.URL == "" && why != "" {
-		return nil, manifest.Problem{Reason: v1alpha1.ReasonRepositoryBroken, Repo: home, Message: "the status is in " + why, Next: "Correct that document"}
+	r, gone, err := s.openHome(ctx, c)
+	if err != nil {
+		return nil, err
 	}
-	if c.Repos[home].Spec.URL == "" {
-		return nil, manifest.Problem{Reason: v1alpha1.ReasonNoRepository, Message: "no GitOps repository is declared, so there is no status", Next: "Add a GitOpsRepo document with spec.url to the control-plane repository"}
-	}
-	openErr := s.OpenRepos(ctx, c)
-	gone := checkDirectory(s.resolve(c.Repos[home].Spec.URL), "spec.url", "git init --bare")
-	if s.repos[home] == nil && (gone != nil || manifest.ReasonOf(openErr) == v1alpha1.ReasonSigningKeyMissing) {
-		if _, err := s.openMirror(ctx, home, c.Repos[home].Spec, false); err != nil {
-			return nil, err
-		}
-	}
-	if s.repos[home] == nil {
-		return nil, openErr
-	}
-	r := s.repos[home]
 	refs, fetchErr := r.Mirror.Fetch(ctx, r.Base)
 	if fetchErr != nil && gone != nil {
 		fetchErr = gone
@@ -100,6 +88,30 @@ func (s *Session) Status(ctx context.Context) (*state.State, error) {
 			Message: fmt.Sprintf("GitOpsRepo %q, which has the status, cannot be read: %v. What follows was reported at %s, and may be out of date", home, fetchErr, report.LastPass.Format(time.RFC3339))}}, report.Problems...)
 	}
 	return report, nil
+}
+
+// openHome opens the repository that has the status, also if its directory is gone: its mirror may have
+// what was fetched last. gone says so.
+func (s *Session) openHome(ctx context.Context, c *catalog.Catalog) (home *Repo, gone, err error) {
+	name := c.Home()
+	spec := c.Repos[name].Spec
+	if why := c.Inventory.BrokenRepo(name); spec.URL == "" && why != "" {
+		return nil, nil, manifest.Problem{Reason: v1alpha1.ReasonRepositoryBroken, Repo: name, Message: "the status is in " + why, Next: "Correct that document"}
+	}
+	if spec.URL == "" {
+		return nil, nil, manifest.Problem{Reason: v1alpha1.ReasonNoRepository, Message: "no GitOps repository is declared, so there is no status", Next: "Add a GitOpsRepo document with spec.url to the control-plane repository"}
+	}
+	openErr := s.OpenRepos(ctx, c)
+	gone = checkDirectory(s.resolve(spec.URL), "spec.url", "git init --bare")
+	if s.repos[name] == nil && (gone != nil || manifest.ReasonOf(openErr) == v1alpha1.ReasonSigningKeyMissing) {
+		if _, err := s.openMirror(ctx, name, spec, false); err != nil {
+			return nil, gone, err
+		}
+	}
+	if s.repos[name] == nil {
+		return nil, gone, openErr
+	}
+	return s.repos[name], gone, nil
 }
 
 // readStatus decodes the state of a commit. Its time is that of the commit: an unchanged state has

@@ -166,22 +166,8 @@ func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Rep
 		o.engine.reported = is
 		return nil
 	}
-	// A report has no past: its commit has no parent, so the branch does not grow. A server that does
-	// not let the branch be moved back gets it on top of the last one.
-	by, commit := o.engine.person(), git.Hash{}
-	for _, parents := range [][]git.Hash{nil, {old}} {
-		commit, err = r.Mirror.CommitTree(tree.Hash, parents, git.CommitMeta{Author: by, Message: o.engine.statusMessage(o.ending)})
-		if err != nil {
-			return err
-		}
-		if err := r.ready(ctx, o.engine.began); err != nil {
-			return err
-		}
-		err = r.move(ctx, git.Update{Ref: branch, Old: old, New: commit, Objects: append(slices.Clone(tree.Objects), commit)})
-		if old.IsZero() || !git.IsFastForwardOnly(err) {
-			break
-		}
-	}
+	by := o.engine.person()
+	commit, err := o.pushStatus(ctx, r, branch, tree.Hash, tree.Objects, by)
 	if git.IsLeaseRefused(err) {
 		return nil // another engine was faster, and has observed no less
 	}
@@ -190,6 +176,27 @@ func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Rep
 		r.refs[branch] = commit
 	}
 	return err
+}
+
+// pushStatus moves the status branch to a commit with a tree. A report has no past: its commit has no
+// parent, so the branch does not grow. A server that does not let the branch be moved back gets it on top
+// of the last one.
+func (o *observation) pushStatus(ctx context.Context, r *repoState, branch string, tree git.Hash, objects []git.Hash, by git.Person) (commit git.Hash, err error) {
+	old := r.refs[branch]
+	for _, parents := range [][]git.Hash{nil, {old}} {
+		commit, err = r.Mirror.CommitTree(tree, parents, git.CommitMeta{Author: by, Message: o.engine.statusMessage(o.ending)})
+		if err != nil {
+			return commit, err
+		}
+		if err := r.ready(ctx, o.engine.began); err != nil {
+			return commit, err
+		}
+		err = r.move(ctx, git.Update{Ref: branch, Old: old, New: commit, Objects: append(slices.Clone(objects), commit)})
+		if old.IsZero() || !git.IsFastForwardOnly(err) {
+			break
+		}
+	}
+	return commit, err
 }
 
 // withOthers adds what other engines of this control plane reported last of the seeds that

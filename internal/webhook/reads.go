@@ -47,7 +47,7 @@ func (r *reads) acquire(ctx context.Context, cut func()) (release func(), ok boo
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	for {
-		timer := time.NewTimer(r.cutSlow())
+		timer := time.NewTimer(r.cutSlow()) //nolint:forbidigo // of a network, as in net/http
 		select {
 		case <-r.free:
 			timer.Stop()
@@ -63,7 +63,7 @@ func (r *reads) acquire(ctx context.Context, cut func()) (release func(), ok boo
 func (r *reads) begin(cut func()) (release func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	mine := &reading{began: time.Now(), cut: cut}
+	mine := &reading{began: time.Now(), cut: cut} //nolint:forbidigo // as above
 	r.active = append(r.active, mine)
 	return func() {
 		r.mu.Lock()
@@ -86,7 +86,7 @@ func (r *reads) cutSlow() time.Duration {
 		if one.cut == nil {
 			continue
 		}
-		if left := grace - time.Since(one.began); left > 0 {
+		if left := grace - time.Since(one.began); left > 0 { //nolint:forbidigo // as above
 			return left
 		}
 		one.cut()

@@ -76,7 +76,8 @@ type proposed struct {
 }
 
 // The front ends run one after the other on identical repositories: same names, same commits, same URLs. So the results
-// can be compared in full. Only the commands in texts differ: each front end names its own.
+// can be compared in full. Only two things differ in texts: each front end names its own commands, and people confirm the
+// removal at another time.
 func TestFrontEndsAgree(t *testing.T) {
 	t.Parallel()
 	w := theWorld(t)
@@ -138,6 +139,8 @@ func runPartsStory(t *testing.T, options ...storyOption) (made []proposed) {
 	return made
 }
 
+var confirmedAt = regexp.MustCompile(`on \d{4}-\d\d-\d\d \d\d:\d\d UTC`)
+
 var planLine = regexp.MustCompile(`(?m)^Furrow-Plan: ([0-9a-f]{40})$`)
 
 // mergeAndRecord merges the pull request of a tier and returns what was proposed. The later tiers must not be open.
@@ -154,7 +157,7 @@ func (s *story) mergeAndRecord(tier string, later []string) proposed {
 		messages = strings.Replace(messages, line[1], "tree "+s.inGitOps("rev-parse", line[1]+"^{tree}"), 1)
 	}
 	p := proposed{
-		Tier: tier, Title: pull.Title, Body: strings.ReplaceAll(pull.Body, "`kubectl furrow ", "`furrow "), Messages: messages, Tree: s.inGitOps("rev-parse", head+"^{tree}"),
+		Tier: tier, Title: pull.Title, Body: confirmedAt.ReplaceAllString(strings.ReplaceAll(pull.Body, "`kubectl furrow ", "`furrow "), "on <time>"), Messages: messages, Tree: s.inGitOps("rev-parse", head+"^{tree}"),
 		Plan: s.inGitOps("rev-parse", "refs/remotes/origin/furrow/main/plan/parts^{tree}"),
 	}
 	for _, label := range pull.Labels {

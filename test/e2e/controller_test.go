@@ -287,13 +287,16 @@ func (s *story) confirmRemoval(seed string) {
 	s.confirm(seed)
 }
 
+// asks is the person who asks for what only people decide.
+const asks = "Ada"
+
 func (s *story) ask(command, seed string) {
 	s.t.Helper()
 	if s.controller == nil {
-		s.furrow(command, seed)
+		s.furrow(command, seed, "--by", asks)
 		return
 	}
-	mustHave(s.t, s.plugin(command, seed, "--timeout", limit.String()), "The controller has acted on the")
+	mustHave(s.t, s.plugin(command, seed, "--by", asks, "--timeout", limit.String()), "The controller has acted on the")
 }
 
 // plugin runs kubectl furrow on the management cluster in the story's namespace, and returns its output.

@@ -179,7 +179,7 @@ func completeSeeds(p *Packages, rendered map[string]Rendered) []Seed {
 	assemblies := make([]*assembly, 0, len(p.seeds))
 	for _, pkg := range p.Seeds() {
 		a := &assembly{Package: pkg, rendered: rendered[pkg.Name], reported: manifest.Distinct{}, warned: manifest.Distinct{}}
-		a.reported.New(pkg.problems...)
+		_ = a.reported.New(pkg.problems...) // they are there
 		a.warn(a.rendered.Warnings...)
 		a.report(a.rendered.Problems...)
 		for _, v := range a.rendered.Variants {

@@ -149,20 +149,21 @@ func URLFault(raw string) string {
 		return ""
 	}
 	u, err := url.Parse(raw)
-	switch scheme = strings.ToLower(scheme); {
+	scheme = strings.ToLower(scheme)
+	remote := scheme == "http" || scheme == "https" || scheme == "ssh"
+	switch {
 	case strings.ContainsFunc(raw, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
 		return "has a space or a control character in it"
 	case err != nil:
 		return "is not a valid URL"
-	case scheme == "file" && u.Path == "", scheme == "http" && strings.Trim(u.Path, "/") == "", scheme == "https" && strings.Trim(u.Path, "/") == "",
-		scheme == "ssh" && strings.Trim(u.Path, "/") == "":
+	case scheme == "file" && u.Path == "", remote && strings.Trim(u.Path, "/") == "":
 		if u.Host == "" {
 			return "has no host and no path"
 		}
 		return "has no path"
 	case scheme == "file":
 		return ""
-	case scheme != "http" && scheme != "https" && scheme != "ssh":
+	case !remote:
 		return "has a scheme that is not supported"
 	case u.Hostname() == "":
 		return "has no host"

@@ -117,10 +117,7 @@ func (w *walker) visit(name string, kind fs.FileMode) error {
 	}
 	switch {
 	case hidden(name) && (!w.all || kind.IsDir()):
-		if kind.IsRegular() && isManifest(name) {
-			return w.warnOfManifest(name, "the file is hidden, so it is not read", "Give it a name that does not begin with '.', or remove it.")
-		}
-		return nil
+		return w.passOver(name, kind)
 	case len(name) > maxPath:
 		w.lose(truncate.Text(name, 67), "its path is too long", "Move it up.")
 		return nil
@@ -136,6 +133,14 @@ func (w *walker) visit(name string, kind fs.FileMode) error {
 		return w.leaveToTool(name)
 	}
 	w.take(name, name, kind)
+	return nil
+}
+
+// passOver leaves out what is hidden, and warns of a document in it.
+func (w *walker) passOver(name string, kind fs.FileMode) error {
+	if kind.IsRegular() && isManifest(name) {
+		return w.warnOfManifest(name, "the file is hidden, so it is not read", "Give it a name that does not begin with '.', or remove it.")
+	}
 	return nil
 }
 

@@ -109,8 +109,14 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	if err := s.previous.taken(a.plan, c.in.identity()); err != nil {
 		return nil, err
 	}
-	kept := &Outcome{Kept: true, Broken: s.broken}
-	if c.verifying {
+	return a.compare()
+}
+
+// compare returns what becomes of a seed's plan that is assembled, but for its reconciler objects: the plan
+// before if that is the same, or is only verified.
+func (a *assembly) compare() (*Outcome, error) {
+	s, kept := a.seedState, &Outcome{Kept: true, Broken: a.broken}
+	if a.verifying {
 		kept.Plan = s.previous.Plan
 		return kept, a.judgeSuspect()
 	}
