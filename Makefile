@@ -50,8 +50,8 @@ CRASHES := 4
 SLICES  := crash-1 crash-2 crash-3 crash-4 disturbances front-ends histories strangers edge-calls object-database fuzz law scale upgrade demo
 SLICE   ?= $(SLICES)
 SEED    ?= 1
-# How many histories with a stranger; make soak SLICE=strangers STRANGERS=10000 takes some hours.
-STRANGERS ?= 500
+# How many histories with a stranger: 10,000 take about twenty minutes.
+STRANGERS ?= 3000
 ON_E2E  := $(PLAIN) test $(BUILD) -json -count=1 -timeout $(PACKAGE_TIMEOUT) ./test/e2e
 
 # The image, and what builds it: docker or podman.

@@ -27,13 +27,17 @@ type RootOptions struct {
 	// flux-system.
 	Namespace string
 	Name      string
-	// Interval is how often Flux fetches the repository; 0 is a second.
+	// Interval is how often Flux fetches the repository; 0 is two seconds.
 	Interval time.Duration
 	// Username and Password are for the repository; without a password no Secret is created. A
 	// token goes in as password.
 	Username string
 	Password string
 }
+
+// drift is how often Flux at least corrects what it applied of an unchanged commit. A new commit is applied at
+// once, and what fails is tried again as often as the repository is fetched.
+const drift = 30 * time.Second
 
 // Bootstrap makes Flux follow a folder of a repository, as flux bootstrap does. It does not wait:
 // see AwaitKustomization.
@@ -47,7 +51,7 @@ func (c *Cluster) Bootstrap(ctx context.Context, options RootOptions) error {
 	orElse(&options.Namespace, fluxNamespace)
 	orElse(&options.Name, "flux-system")
 	if options.Interval == 0 {
-		options.Interval = time.Second
+		options.Interval = 2 * time.Second
 	}
 	var documents []byte
 	for _, object := range options.objects() {
@@ -87,7 +91,7 @@ func (o RootOptions) objects() []any {
 		TypeMeta:   metav1.TypeMeta{APIVersion: kustomizev1.GroupVersion.String(), Kind: kustomizev1.KustomizationKind},
 		ObjectMeta: named,
 		Spec: kustomizev1.KustomizationSpec{
-			Path: o.Path, Prune: true, Interval: interval, RetryInterval: &interval,
+			Path: o.Path, Prune: true, Interval: metav1.Duration{Duration: max(drift, o.Interval)}, RetryInterval: &interval,
 			SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: sourcev1.GitRepositoryKind, Name: o.Name},
 		},
 	})
