@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -44,25 +43,19 @@ func BenchmarkKeepAll(b *testing.B) {
 	}
 }
 
-// Plans are kept in every pass of an outage. With four times the seeds that takes four times as long, and
+// Plans are kept in every pass of an outage. With four times the seeds that allocates four times as much, and
 // not sixteen times.
 func TestKeepingAllPlansIsLinear(t *testing.T) {
-	fastest := func(seeds int) time.Duration {
-		best := time.Hour
-		for range 5 {
-			d := outage(t, seeds, 50)
-			began := time.Now()
-			out := d.keepAll()
-			best = min(best, time.Since(began))
-			for name, o := range out {
-				if o.Err == nil {
-					t.Fatalf("seed %s leaves a broken cluster, and is not on hold", name)
-				}
+	cost := func(seeds int) float64 {
+		d := outage(t, seeds, 50)
+		for name, o := range d.keepAll() {
+			if o.Err == nil {
+				t.Fatalf("seed %s leaves a broken cluster, and is not on hold", name)
 			}
 		}
-		return best
+		return testing.AllocsPerRun(3, func() { outage(t, seeds, 50).keepAll() })
 	}
-	if few, many := fastest(100), fastest(400); many > 12*few {
-		t.Errorf("100 seeds take %s, 400 seeds %s", few, many)
+	if few, many := cost(100), cost(400); many > 5*few {
+		t.Errorf("100 seeds take %.0f allocations, 400 seeds %.0f", few, many)
 	}
 }
