@@ -242,14 +242,14 @@ func (e *Engine) fairly(actions []pass.Action) []pass.Action {
 // tiers says then.
 func (s *slice) leave(a *pass.Action) {
 	s.left[a.Seed] = true
-	room := s.room(s.repo)
-	if room.Why == "" || s.engine.config.Slice > 0 && room.Proposals > s.fits() {
+	quota := s.quota(s.repo)
+	if quota.Why == "" || s.engine.config.Slice > 0 && quota.Proposals > s.fits() {
 		s.unfinished = true
 		return
 	}
-	s.repo.waits(room.Until)
+	s.repo.waits(quota.Until)
 	for _, m := range a.Tiers {
-		s.tiers[m.Tier] = inRepo(s.repo.name, room.Failure("propose "+a.Branch, s.repo.url(), s.engine.began))
+		s.tiers[m.Tier] = inRepo(s.repo.name, quota.Failure("propose "+a.Branch, s.repo.url(), s.engine.began))
 	}
 }
 
@@ -280,7 +280,7 @@ func (s *slice) share(actions []pass.Action) map[string]bool {
 			branches, seeds = append(branches, a.Branch), append(seeds, a.Seed)
 		}
 	}
-	n := s.room(s.repo).Proposals
+	n := s.quota(s.repo).Proposals
 	if s.engine.config.Slice > 0 && s.repo.facts.Amends {
 		n = min(n, s.fits())
 	}

@@ -39,12 +39,12 @@ func (r *repoState) waits(until time.Time) {
 	}
 }
 
-// room returns for how many proposals the forge allows requests, as of the beginning of the pass.
-func (o *observation) room(r *repoState) forge.Room {
+// quota returns for how many proposals the forge allows requests, as of the beginning of the pass.
+func (o *observation) quota(r *repoState) forge.Quota {
 	if r.openRepo == nil || r.limit.Why != "" {
 		return r.limit
 	}
-	return r.Forge.Budget().Room(o.engine.began)
+	return r.Forge.Budget().Quota(o.engine.began)
 }
 
 // url is that of the repository, without credentials.

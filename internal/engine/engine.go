@@ -221,7 +221,7 @@ type Engine struct {
 	self     plan.Identity
 	plans    recent.Cache[planKey, *plan.Plan]
 	memo     pass.Memo
-	tape     *tape
+	recorded *recordingFS
 	reported published
 	// anchored reports whether Tree.Anchor was called.
 	anchored bool
@@ -401,9 +401,9 @@ func (e *Engine) catalogOf(ctx context.Context) (tree Tree, readErr, err error) 
 		tree = before
 	}
 	if tree.FS != nil && (e.loaded == nil || e.loaded.Failed() || e.tree.version() != tree.version()) {
-		var recorded *tape
+		var recorded *recordingFS
 		if e.config.Record != nil {
-			recorded = &tape{tree.FS, RecordedTree{}}
+			recorded = &recordingFS{tree.FS, RecordedTree{}}
 			tree.FS = recorded
 		}
 		loaded, loadErr := tree.Catalog(ctx)
@@ -418,7 +418,7 @@ func (e *Engine) catalogOf(ctx context.Context) (tree Tree, readErr, err error) 
 			if e.loaded != nil && e.loaded.Failed() {
 				e.again++
 			}
-			e.loaded, e.tree, e.self, e.tape = loaded, tree, self, recorded
+			e.loaded, e.tree, e.self, e.recorded = loaded, tree, self, recorded
 		}
 		readErr = cmp.Or(readErr, loadErr)
 	}

@@ -57,7 +57,7 @@ type repoState struct {
 	unready error
 	// limit is set once the forge allowed no more requests in this pass, and resumes is when the
 	// first of what waits for that goes on.
-	limit   forge.Room
+	limit   forge.Quota
 	resumes time.Time
 	lineage lineage
 }

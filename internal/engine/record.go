@@ -95,7 +95,7 @@ func (r *Record) Report(d *pass.Decision) *Report {
 
 func (e *Engine) record(o *observation, d *pass.Decision) {
 	if e.config.Record != nil {
-		e.config.Record(&Record{APIVersion: v1alpha1.APIVersion, Kind: RecordKind, Limits: e.tree.Limits, Tree: e.tape.files, Settings: e.tree.Settings, Facts: o.facts, Decision: d})
+		e.config.Record(&Record{APIVersion: v1alpha1.APIVersion, Kind: RecordKind, Limits: e.tree.Limits, Tree: e.recorded.files, Settings: e.tree.Settings, Facts: o.facts, Decision: d})
 	}
 }
 
@@ -181,15 +181,15 @@ type openFile struct {
 func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
 func (f *openFile) Close() error               { return nil }
 
-// tape is a file system that remembers what is read of it. So a record has the part of the control
+// recordingFS is a file system that remembers what is read of it. So a record has the part of the control
 // plane that a pass depends on, and replaying it reads the same or fails.
-type tape struct {
+type recordingFS struct {
 	of    fs.FS
 	files RecordedTree
 }
 
 // note keeps what was read of a file, or why it could not be read.
-func (t *tape) note(name string, err error, change func(*RecordedFile)) {
+func (t *recordingFS) note(name string, err error, change func(*RecordedFile)) {
 	f := t.files[name]
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -203,7 +203,7 @@ func (t *tape) note(name string, err error, change func(*RecordedFile)) {
 }
 
 // Open implements fs.FS.
-func (t *tape) Open(name string) (fs.File, error) {
+func (t *recordingFS) Open(name string) (fs.File, error) {
 	info, err := t.Lstat(name)
 	if err != nil {
 		return nil, err
@@ -223,21 +223,21 @@ func (t *tape) Open(name string) (fs.File, error) {
 }
 
 // ReadLink implements fs.ReadLinkFS.
-func (t *tape) ReadLink(name string) (string, error) {
+func (t *recordingFS) ReadLink(name string) (string, error) {
 	target, err := fs.ReadLink(t.of, name)
 	t.note(name, err, func(f *RecordedFile) { f.Link = target })
 	return target, err
 }
 
 // Lstat implements fs.ReadLinkFS.
-func (t *tape) Lstat(name string) (fs.FileInfo, error) {
+func (t *recordingFS) Lstat(name string) (fs.FileInfo, error) {
 	info, err := fs.Lstat(t.of, name)
 	t.note(name, err, func(f *RecordedFile) { f.Mode, f.Size = info.Mode(), info.Size() })
 	return info, err
 }
 
 // ReadDir implements fs.ReadDirFS.
-func (t *tape) ReadDir(name string) ([]fs.DirEntry, error) {
+func (t *recordingFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(t.of, name)
 	var names []string
 	for _, entry := range entries {

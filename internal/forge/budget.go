@@ -23,8 +23,8 @@ type Budget struct {
 	Pause, Writes time.Time
 }
 
-// Room is for how many proposals there is a budget.
-type Room struct {
+// Quota is for how many proposals there is a budget.
+type Quota struct {
 	Proposals int
 	// Until is when there is room for more, and Why what limits it now, for people. They are zero
 	// where nothing does.
@@ -33,25 +33,25 @@ type Room struct {
 }
 
 // Failure returns the failure of something that there is no budget for.
-func (r Room) Failure(op, repository string, now time.Time) *Error {
+func (r Quota) Failure(op, repository string, now time.Time) *Error {
 	return &Error{Op: op, Repository: repository, Kind: FailedNetwork, Reason: ReasonLimited, Text: r.Why, Wait: r.Until.Sub(now)}
 }
 
 // Refusal means that nothing can be opened until a time, in the words of a server.
-func Refusal(until time.Time, said string) Room {
-	return Room{Until: until, Why: "waits until " + clock(until) + ": " + said}
+func Refusal(until time.Time, said string) Quota {
+	return Quota{Until: until, Why: "waits until " + clock(until) + ": " + said}
 }
 
-// Unlimited is the room where a server sets no limits.
-var Unlimited = Room{Proposals: math.MaxInt}
+// Unlimited is the quota where a server sets no limits.
+var Unlimited = Quota{Proposals: math.MaxInt}
 
 // reserve is what no proposals are opened with: a pass that could not even list them would know of
 // nothing that people do until the reset.
 func (b Budget) reserve() int64 { return max(1, b.Limit/10) }
 
-// Room returns for how many proposals there is a budget now. It is one at least where there is more
+// Quota returns for how many proposals there is a budget now. It is one at least where there is more
 // than the reserve: if that does not suffice, the rest of it comes after the reset.
-func (b Budget) Room(now time.Time) Room {
+func (b Budget) Quota(now time.Time) Quota {
 	pause := b.Pause
 	if pause.Before(b.Writes) {
 		pause = b.Writes
@@ -59,13 +59,13 @@ func (b Budget) Room(now time.Time) Room {
 	spare := b.Left - b.reserve()
 	switch {
 	case now.Before(pause):
-		return Room{0, pause, "waits until " + clock(pause) + ", as the server asked"}
+		return Quota{0, pause, "waits until " + clock(pause) + ", as the server asked"}
 	case !now.Before(b.Reset): // or without one
 		return Unlimited
 	case spare > 0:
-		return Room{int(max(1, spare/perProposal)), b.Reset, b.why()}
+		return Quota{int(max(1, spare/perProposal)), b.Reset, b.why()}
 	}
-	return Room{0, b.Reset, b.why()}
+	return Quota{0, b.Reset, b.why()}
 }
 
 // Closed returns until when the server gets no requests at all; zero if it may be asked.

@@ -18,23 +18,23 @@ func TestRoomForProposals(t *testing.T) {
 	}
 	cases := map[string]struct {
 		budget forge.Budget
-		want   forge.Room
+		want   forge.Quota
 	}{
 		"nothing is known":             {forge.Budget{}, forge.Unlimited},
 		"without a reset":              {forge.Budget{Limit: 60}, forge.Unlimited},
 		"after the reset":              {forge.Budget{Limit: 60, Reset: now}, forge.Unlimited},
-		"much is left":                 {forge.Budget{Limit: 5000, Left: 4900, Reset: later}, forge.Room{Proposals: 1100, Until: later, Why: of("500 of the 5000")}},
-		"a little more than is kept":   {forge.Budget{Limit: 60, Left: 7, Reset: later}, forge.Room{Proposals: 1, Until: later, Why: of("6 of the 60")}},
-		"what is kept":                 {forge.Budget{Limit: 60, Left: 6, Reset: later}, forge.Room{Until: later, Why: of("6 of the 60")}},
-		"a small budget":               {forge.Budget{Limit: 3, Left: 2, Reset: later}, forge.Room{Proposals: 1, Until: later, Why: of("1 of the 3")}},
-		"the last one of it":           {forge.Budget{Limit: 3, Left: 1, Reset: later}, forge.Room{Until: later, Why: of("1 of the 3")}},
-		"of an unknown limit":          {forge.Budget{Left: 1, Reset: later}, forge.Room{Until: later, Why: of("1")}},
-		"it wants no writes":           {forge.Budget{Limit: 60, Left: 60, Reset: later, Writes: soon}, forge.Room{Until: soon, Why: "waits until 12:01:00 UTC, as the server asked"}},
-		"it wants nothing":             {forge.Budget{Pause: soon}, forge.Room{Until: soon, Why: "waits until 12:01:00 UTC, as the server asked"}},
+		"much is left":                 {forge.Budget{Limit: 5000, Left: 4900, Reset: later}, forge.Quota{Proposals: 1100, Until: later, Why: of("500 of the 5000")}},
+		"a little more than is kept":   {forge.Budget{Limit: 60, Left: 7, Reset: later}, forge.Quota{Proposals: 1, Until: later, Why: of("6 of the 60")}},
+		"what is kept":                 {forge.Budget{Limit: 60, Left: 6, Reset: later}, forge.Quota{Until: later, Why: of("6 of the 60")}},
+		"a small budget":               {forge.Budget{Limit: 3, Left: 2, Reset: later}, forge.Quota{Proposals: 1, Until: later, Why: of("1 of the 3")}},
+		"the last one of it":           {forge.Budget{Limit: 3, Left: 1, Reset: later}, forge.Quota{Until: later, Why: of("1 of the 3")}},
+		"of an unknown limit":          {forge.Budget{Left: 1, Reset: later}, forge.Quota{Until: later, Why: of("1")}},
+		"it wants no writes":           {forge.Budget{Limit: 60, Left: 60, Reset: later, Writes: soon}, forge.Quota{Until: soon, Why: "waits until 12:01:00 UTC, as the server asked"}},
+		"it wants nothing":             {forge.Budget{Pause: soon}, forge.Quota{Until: soon, Why: "waits until 12:01:00 UTC, as the server asked"}},
 		"it wanted nothing for a time": {forge.Budget{Left: math.MaxInt64, Pause: now, Writes: now}, forge.Unlimited},
 	}
 	for name, tc := range cases {
-		if diff := cmp.Diff(tc.want, tc.budget.Room(now)); diff != "" {
+		if diff := cmp.Diff(tc.want, tc.budget.Quota(now)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

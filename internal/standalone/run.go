@@ -49,7 +49,7 @@ func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, h
 		}
 		s.Collect(ctx)
 		if news {
-			pause(ctx, next, max(breath, took), changed, hints, s.Wake)
+			pause(ctx, next, max(minPause, took), changed, hints, s.Wake)
 		} else {
 			pause(ctx, next, next, nil, nil, nil)
 		}
@@ -72,9 +72,9 @@ const (
 	// gather is how long a run waits after a change on the clusters, to handle the
 	// changes that come with it in the same pass.
 	gather = 100 * time.Millisecond
-	// breath is the least time between two passes, however much changes on the
+	// minPause is the least time between two passes, however much changes on the
 	// clusters. After a longer pass it is as long as the pass took.
-	breath = 500 * time.Millisecond
+	minPause = 500 * time.Millisecond
 )
 
 // pause waits for d, or until shortly after wake or a hint about a repository that is used, but no

@@ -95,36 +95,36 @@ func (d *decider) orphansFirst(s *Seed, t *plan.Tier) bool {
 		return false
 	}
 	file := t.ReconcilerFile()
-	base := release.GripNone
+	base := release.EffectNone
 	if blob := d.at(t.Repo, r.Head, file)[file]; !blob.IsZero() {
-		base = gripOf(d.reconcilerObject(t.Repo, file, blob).spec)
+		base = deletionEffectOf(d.reconcilerObject(t.Repo, file, blob).spec)
 	}
 	proposal, open := d.carrier(s.Plan, s.previous, t, s.Plan.Name(t))
-	return release.OrphansFirst(base, d.gripOn(t), open && proposal.digest == t.Digest())
+	return release.OrphansFirst(base, d.deletionEffectOn(t), open && proposal.digest == t.Digest())
 }
 
-// gripOf returns what becomes of a tier's objects when its reconciler object goes.
-func gripOf(spec map[string]any) release.Grip {
+// deletionEffectOf returns what becomes of a tier's objects when its reconciler object goes.
+func deletionEffectOf(spec map[string]any) release.DeletionEffect {
 	if template.Orphans(spec) {
-		return release.GripOrphans
+		return release.EffectOrphans
 	}
-	return release.GripHolds
+	return release.EffectPrunes
 }
 
-// gripOn is that of the live object. A hub that was abandoned, too, is not waited for.
-func (d *decider) gripOn(t *plan.Tier) release.Grip {
+// deletionEffectOn is that of the live object. A hub that was abandoned, too, is not waited for.
+func (d *decider) deletionEffectOn(t *plan.Tier) release.DeletionEffect {
 	if d.unasked() {
-		return release.GripUnknown
+		return release.EffectUnknown
 	}
 	switch live := d.reconciler(reconcilerKey(t)); {
 	case !live.Known && d.abandoned[t.Object.Cluster]:
-		return release.GripNone
+		return release.EffectNone
 	case !live.Known:
-		return release.GripUnknown
+		return release.EffectUnknown
 	case !live.Found:
-		return release.GripNone
+		return release.EffectNone
 	default:
-		return gripOf(live.Spec)
+		return deletionEffectOf(live.Spec)
 	}
 }
 

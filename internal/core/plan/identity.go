@@ -76,6 +76,6 @@ func (i Identity) advice(this Identity, also string) string {
 func ErrOwnerUnknown(file, seed, repo string, of, this Identity) error {
 	id, _, _ := strings.Cut(of.Owner, "/")
 	return manifest.Problem{Reason: v1alpha1.ReasonOwnerUnknown, Seed: seed, Repo: repo, Path: file,
-		Message: fmt.Sprintf("the owner of this control plane is not known: the plan of seed %q in GitOps repository %q belongs to %s, and %s, which cannot be read, may be the ControlPlane document of that name. Nothing is done as %s meanwhile", seed, repo, of, file, this),
+		Message: fmt.Sprintf("it is not known which control plane this is: the plan of seed %q in GitOps repository %q belongs to %s, and %s, which cannot be read, may be the ControlPlane document of that name. Refusing to act as %s until it can be read", seed, repo, of, file, this),
 		Next:    fmt.Sprintf("Correct %s, or commit a ControlPlane document with metadata.name %q.", file, id)}
 }

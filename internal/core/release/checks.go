@@ -22,7 +22,7 @@ import (
 //     closed proposals. What has no room in its wave is known only when those are known.
 var checks = []func(*decision) (TierStatus, bool){
 	onBase,
-	keptWhole,
+	removalOnHold,
 	unconfirmed,
 	unprotected,
 	foreign,
@@ -34,7 +34,7 @@ var checks = []func(*decision) (TierStatus, bool){
 	unfit,
 	suspended,
 	closed,
-	crowded,
+	waveFull,
 }
 
 // onBase: base has the entries, or what a person made of them, so health alone
@@ -59,9 +59,9 @@ func onBase(d *decision) (TierStatus, bool) {
 	return s, true
 }
 
-// keptWhole: a seed that cannot be planned keeps what it has; an earlier plan by
+// removalOnHold: a seed that cannot be planned keeps what it has; an earlier plan by
 // which something leaves waits.
-func keptWhole(d *decision) (TierStatus, bool) {
+func removalOnHold(d *decision) (TierStatus, bool) {
 	if !d.facts.KeepAll || d.tier.Leaving == nil || d.have.Base == BaseNothing {
 		return TierStatus{}, false
 	}
@@ -172,7 +172,7 @@ func (d *decision) proposedText() manifest.Problem {
 	case d.tier.Gone():
 		return manifest.Problem{Reason: v1alpha1.ReasonRemovalOpen, Message: "waits to be merged: it removes the tier"}
 	case d.tier.Orphans():
-		return manifest.Problem{Reason: v1alpha1.ReasonOrphanOpen, Message: fmt.Sprintf("waits to be merged: cluster %s was abandoned, so what is there is orphaned before the tier is removed", d.name.Cluster)}
+		return manifest.Problem{Reason: v1alpha1.ReasonOrphanOpen, Message: fmt.Sprintf("waits for review: it orphans the objects on abandoned cluster %s, before the tier is removed", d.name.Cluster)}
 	}
 	return manifest.Problem{Reason: v1alpha1.ReasonProposalOpen, Message: "waits to be merged"}
 }
@@ -232,8 +232,8 @@ func blocked(d *decision) (TierStatus, bool) {
 // paced: the tier's wave has not its turn, or the rollout is paused.
 func paced(d *decision) (TierStatus, bool) { return d.held(true) }
 
-// crowded: as many clusters of the tier's wave are under way as may be.
-func crowded(d *decision) (TierStatus, bool) { return d.held(false) }
+// waveFull: as many clusters of the tier's wave are under way as may be.
+func waveFull(d *decision) (TierStatus, bool) { return d.held(false) }
 
 // held asks the pace, about what may be asked to find out whether the tier could be proposed, or about
 // proposing it.

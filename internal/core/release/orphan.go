@@ -1,18 +1,18 @@
 package release
 
-// Grip is what a reconciler object, in Git or on its cluster, would do with what it
+// DeletionEffect is what a reconciler object, in Git or on its cluster, would do with what it
 // applied when it is deleted.
-type Grip string
+type DeletionEffect string
 
 const (
-	// GripUnknown means that its cluster could not be asked.
-	GripUnknown Grip = ""
-	// GripNone means that the object does not exist.
-	GripNone Grip = "None"
-	// GripHolds means that it would delete it, and wait for a cluster that is gone.
-	GripHolds Grip = "Holds"
-	// GripOrphans means that it would leave it.
-	GripOrphans Grip = "Orphans"
+	// EffectUnknown means that its cluster could not be asked.
+	EffectUnknown DeletionEffect = ""
+	// EffectNone means that the object does not exist.
+	EffectNone DeletionEffect = "None"
+	// EffectPrunes means that it would delete them, and wait for a cluster that is gone.
+	EffectPrunes DeletionEffect = "Holds"
+	// EffectOrphans means that it would leave them.
+	EffectOrphans DeletionEffect = "Orphans"
 )
 
 // OrphansFirst is about the removal of a tier from an abandoned cluster that a hub reconciles. It
@@ -25,14 +25,14 @@ const (
 //
 // An object that is being deleted already, and hangs, takes a changed spec: its file goes back to
 // base. What was proposed for it to go stays when the hub falls silent.
-func OrphansFirst(base, live Grip, removing bool) bool {
+func OrphansFirst(base, live DeletionEffect, removing bool) bool {
 	switch live {
-	case GripNone:
+	case EffectNone:
 		return false
-	case GripOrphans:
-		return base == GripHolds // which the hub has not applied, or must apply again
-	case GripHolds:
+	case EffectOrphans:
+		return base == EffectPrunes // which the hub has not applied, or must apply again
+	case EffectPrunes:
 		return true
 	}
-	return base == GripHolds || base == GripOrphans && !removing
+	return base == EffectPrunes || base == EffectOrphans && !removing
 }

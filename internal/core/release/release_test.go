@@ -119,23 +119,23 @@ func givenUp() health.Verdict {
 
 func TestOrphansFirst(t *testing.T) {
 	tests := map[string]struct {
-		base, live release.Grip
+		base, live release.DeletionEffect
 		removing   bool
 		want       bool
 	}{
-		"while Git and the hub have the tier's own object":                 {base: release.GripHolds, live: release.GripHolds, want: true},
-		"while the hub has it, though its removal is proposed":             {base: release.GripHolds, live: release.GripHolds, removing: true, want: true},
-		"until the hub has what is merged":                                 {base: release.GripOrphans, live: release.GripHolds, want: true},
-		"no longer when the hub has it":                                    {base: release.GripOrphans, live: release.GripOrphans},
-		"once more when somebody undid it in Git":                          {base: release.GripHolds, live: release.GripOrphans, want: true},
-		"when the object is gone from Git, and its deletion hangs":         {base: release.GripNone, live: release.GripHolds, want: true},
-		"not when the object goes by itself":                               {base: release.GripNone, live: release.GripOrphans},
-		"not when the hub has no such object":                              {base: release.GripHolds, live: release.GripNone},
-		"not when all is gone":                                             {base: release.GripNone, live: release.GripNone},
-		"while the hub is silent":                                          {base: release.GripHolds, live: release.GripUnknown, want: true},
-		"while the hub is silent, and may not have it yet":                 {base: release.GripOrphans, live: release.GripUnknown, want: true},
-		"not again when the hub had it, and fell silent since":             {base: release.GripOrphans, live: release.GripUnknown, removing: true},
-		"not when nothing is in Git and the hub is silent: it may be gone": {base: release.GripNone, live: release.GripUnknown},
+		"while Git and the hub have the tier's own object":                 {base: release.EffectPrunes, live: release.EffectPrunes, want: true},
+		"while the hub has it, though its removal is proposed":             {base: release.EffectPrunes, live: release.EffectPrunes, removing: true, want: true},
+		"until the hub has what is merged":                                 {base: release.EffectOrphans, live: release.EffectPrunes, want: true},
+		"no longer when the hub has it":                                    {base: release.EffectOrphans, live: release.EffectOrphans},
+		"once more when somebody undid it in Git":                          {base: release.EffectPrunes, live: release.EffectOrphans, want: true},
+		"when the object is gone from Git, and its deletion hangs":         {base: release.EffectNone, live: release.EffectPrunes, want: true},
+		"not when the object goes by itself":                               {base: release.EffectNone, live: release.EffectOrphans},
+		"not when the hub has no such object":                              {base: release.EffectPrunes, live: release.EffectNone},
+		"not when all is gone":                                             {base: release.EffectNone, live: release.EffectNone},
+		"while the hub is silent":                                          {base: release.EffectPrunes, live: release.EffectUnknown, want: true},
+		"while the hub is silent, and may not have it yet":                 {base: release.EffectOrphans, live: release.EffectUnknown, want: true},
+		"not again when the hub had it, and fell silent since":             {base: release.EffectOrphans, live: release.EffectUnknown, removing: true},
+		"not when nothing is in Git and the hub is silent: it may be gone": {base: release.EffectNone, live: release.EffectUnknown},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -78,7 +78,7 @@ type Rendered struct {
 // and labels it.
 func RenderReconciler(t Text, vars Reconciler) (Rendered, error) {
 	if s := t.shapeOf(&vars); s != nil {
-		return s.fill(&vars), nil
+		return s.instantiate(&vars), nil
 	}
 	return renderReconciler(t, vars)
 }

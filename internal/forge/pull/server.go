@@ -188,7 +188,7 @@ type Merge struct {
 	Title, Message string
 }
 
-// Queued is how it is about a pull request and the merge queue.
+// Queued says whether the merge queue has a pull request.
 type Queued struct {
 	// Is reports whether the queue has it.
 	Is bool

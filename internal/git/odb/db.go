@@ -261,8 +261,7 @@ func (db *DB) admit() {
 }
 
 // Lock takes the directory's lock, which orders changes of refs, and downloads into a copy, among
-// goroutines and processes. The lock of the file system cannot be given up while it waits: if ctx
-// ends first, a goroutine goes on waiting, and releases the lock as soon as it has it.
+// goroutines and processes.
 func (db *DB) Lock(ctx context.Context) (unlock func(), err error) {
 	if err := db.moving.Acquire(ctx, 1); err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ type access struct {
 	// digest is that of the kubeconfig; another one means that it changed. It is zero
 	// where there is none.
 	digest [sha256.Size]byte
-	// way is how it was come by.
+	// source says where the kubeconfig was found.
 	source kubeConfigSource
 	// program is what the kubeconfig names to be run for credentials; nil where there is none.
 	program *program
@@ -116,16 +116,16 @@ func fromSecret(origin string, data []byte) (*access, error) {
 	if err != nil {
 		return nil, invalid(origin, err)
 	}
-	if err := harmless(config); err != nil {
+	if err := refuseExecAndFiles(config); err != nil {
 		return nil, manifest.Problem{Reason: v1alpha1.ReasonKubeConfigRefused, Message: fmt.Sprintf("the kubeconfig in %s is refused: %v", origin, err), Next: "Use certificate-authority-data, client-certificate-data, client-key-data or token"}
 	}
 	return newAccess(config, origin, data)
 }
 
-// harmless refuses what would run programs or read files. Whoever may write a Secret on some
+// refuseExecAndFiles refuses what would run programs or read files. Whoever may write a Secret on some
 // cluster would otherwise run programs here, or have files of this process sent as credentials to a
 // server of their choice.
-func harmless(config *clientcmdapi.Config) error {
+func refuseExecAndFiles(config *clientcmdapi.Config) error {
 	for _, cluster := range config.Clusters {
 		if cluster.CertificateAuthority != "" {
 			return errors.New("certificate-authority names a file")

@@ -34,7 +34,7 @@ const (
 	expectedFor   = time.Minute
 )
 
-// retries are the pauses before a silent cluster is asked again, but for its patience.
+// retries are the pauses before a silent cluster is asked again, but for longestRest.
 var retries = backoff.Doubling(retryFirst, retryLongest)
 
 var (
@@ -118,7 +118,7 @@ func (c *cluster) run() {
 		if answered {
 			retry = retries
 		}
-		c.rest(ctx, min(retry.Step(), c.patience()))
+		c.rest(ctx, min(retry.Step(), c.longestRest()))
 	}
 }
 
@@ -135,11 +135,11 @@ func (c *cluster) rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// patience is for how long the cluster is left alone at most while it is silent. A new cluster
+// longestRest is for how long the cluster is left alone at most while it is silent. A new cluster
 // whose creator has just become current is asked often. Otherwise the time grows with the number of
 // silent clusters, so a fleet that cannot be reached at all costs no more connections a second
 // than a few silent clusters do.
-func (c *cluster) patience() time.Duration {
+func (c *cluster) longestRest() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.expected.IsZero() && c.channel.clock.Since(c.expected) < expectedFor {

@@ -21,19 +21,19 @@ func TestPatience(t *testing.T) {
 	c := newCluster(ch, "edge")
 	for silent, want := range map[int64]time.Duration{0: retryMost, 10: retryMost, 99: 100 * perSilent, 5000: retryLongest} {
 		ch.silent.Store(silent)
-		if got := c.patience(); got != want {
+		if got := c.longestRest(); got != want {
 			t.Errorf("beside %d silent clusters: got %s, want %s", silent, got, want)
 		}
 	}
 	ch.clusters["edge"] = c
 	ch.expect("edge")
 	ch.expect("unknown")
-	if got := c.patience(); got != retryExpected || len(c.wake) != 1 {
+	if got := c.longestRest(); got != retryExpected || len(c.wake) != 1 {
 		t.Errorf("an expected one: got %s, %d wishes", got, len(c.wake))
 	}
 	c.expected = c.expected.Add(-expectedFor)
 	ch.silent.Store(5000)
-	if got := c.patience(); got != retryLongest {
+	if got := c.longestRest(); got != retryLongest {
 		t.Errorf("one that was expected long ago: got %s", got)
 	}
 }

@@ -107,9 +107,9 @@ var (
 )
 
 const (
-	// patience is for how long in all a call waits for clusters that are asked for the first time.
-	patience    = 2500 * time.Millisecond
-	defaultIdle = 10 * time.Minute
+	// firstAnswerTimeout is for how long in all a call waits for clusters that are asked for the first time.
+	firstAnswerTimeout = 2500 * time.Millisecond
+	defaultIdle        = 10 * time.Minute
 	// closeMost bounds what Close waits.
 	closeMost = 5 * time.Second
 )
@@ -216,10 +216,10 @@ func (ch *Channel) clustersOf(ctx, limited context.Context, demands map[string][
 	return clusters, ctx.Err()
 }
 
-// answersOf waits, for as long as patience lasts, for the first outcome of each round of demands,
+// answersOf waits, for as long as firstAnswerTimeout lasts, for the first outcome of each round of demands,
 // and then answers for each key.
 func answersOf[K comparable, V any](ctx context.Context, ch *Channel, keys []K, answer func(map[string]*cluster, K) V, rounds ...map[string][]demand) (map[K]V, error) {
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, firstAnswerTimeout)
 	defer cancel()
 	var clusters map[string]*cluster
 	for _, demands := range rounds {
@@ -286,7 +286,7 @@ func newLatch() *latch { return &latch{opened: make(chan struct{})} }
 
 func (g *latch) open() { g.once.Do(func() { close(g.opened) }) }
 
-// wait waits for the first outcome. Who has waited in vain waits no second time.
+// wait waits for the first outcome. Only the first caller waits; later ones return at once.
 func (g *latch) wait(ctx context.Context) {
 	if g == nil {
 		return

@@ -22,7 +22,7 @@ type kubeConfigSource int
 const (
 	byFile kubeConfigSource = iota
 	bySecret
-	asOwn
+	inCluster
 	byCreator
 )
 
@@ -60,7 +60,7 @@ func (e *unread) Error() string { return e.what + " cannot be read: " + e.why }
 // to another cluster.
 func (c *cluster) access(ctx context.Context) (*access, error) {
 	sources := []func(context.Context) (*access, error){
-		byFile: c.byFile, bySecret: c.bySecret, asOwn: c.asOwn, byCreator: c.byCreator,
+		byFile: c.byFile, bySecret: c.bySecret, inCluster: c.inCluster, byCreator: c.byCreator,
 	}
 	for i, find := range sources {
 		a, err := find(ctx)
@@ -143,8 +143,8 @@ func (c *cluster) bySecret(ctx context.Context) (*access, error) {
 	return fromSecret(origin, config)
 }
 
-// asOwn returns the access with which Furrow runs, if this is its own cluster.
-func (c *cluster) asOwn(context.Context) (*access, error) {
+// inCluster returns the access with which Furrow runs, if this is its own cluster.
+func (c *cluster) inCluster(context.Context) (*access, error) {
 	o := c.channel.options
 	if o.OwnConfig == nil || o.Own == "" || o.Own != c.name {
 		return nil, nil
@@ -157,7 +157,7 @@ func (c *cluster) asOwn(context.Context) (*access, error) {
 // namespace, and nobody has reviewed that. A cluster to which there is a connection already is not
 // checked again.
 //
-// It waits a moment (patience) for the holder to be connected to, because at the start all
+// It waits a moment (firstAnswerTimeout) for the holder to be connected to, because at the start all
 // connections begin at once.
 func (c *cluster) byCreator(ctx context.Context) (*access, error) {
 	c.mu.Lock()
@@ -172,7 +172,7 @@ func (c *cluster) byCreator(ctx context.Context) (*access, error) {
 		return nil, err
 	}
 	origin := secretName(key)
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, firstAnswerTimeout)
 	defer cancel()
 	holder.decided.wait(limited)
 	conn, why := holder.reached()
@@ -214,7 +214,7 @@ func (ch *Channel) creatorIsThere(ctx context.Context, creator probe.CreatorKey)
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, firstAnswerTimeout)
 	defer cancel()
 	on.decided.wait(limited)
 	key := creatorObject(creator)

@@ -60,7 +60,7 @@ func TestTheWaysToACluster(t *testing.T) {
 		"a file counts before all":               {Options{Directory: file, Own: "edge", OwnConfig: own}, secret, byFile, "file " + filepath.Join(file, "edge"), nil},
 		"then a Secret":                          {Options{Directory: t.TempDir(), Own: "edge", OwnConfig: own}, secret, bySecret, "Secret furrow-system/edge-kubeconfig", nil},
 		"which may have the other key":           {Options{}, map[string]any{"edge-kubeconfig": map[string][]byte{"value.yaml": config}}, bySecret, "Secret furrow-system/edge-kubeconfig", nil},
-		"then that it is its own":                {Options{Own: "edge", OwnConfig: own}, map[string]any{"other-kubeconfig": config}, asOwn, ownOrigin, nil},
+		"then that it is its own":                {Options{Own: "edge", OwnConfig: own}, map[string]any{"other-kubeconfig": config}, inCluster, ownOrigin, nil},
 		"which another cluster is not":           {Options{Own: "mgmt", OwnConfig: own}, map[string]any{}, 0, "", []string{"there is no kubeconfig", "Put one into the Secret furrow-system/edge-kubeconfig under the key \"value\""}},
 		"the Secret and the directory are named": {Options{Directory: t.TempDir()}, map[string]any{}, 0, "", []string{"under the key \"value\", or into the directory of kubeconfigs, named edge"}},
 		"and how to say that it is its own":      {Options{OwnConfig: own}, map[string]any{}, 0, "", []string{"If it is the cluster that Furrow runs in, start Furrow with --cluster edge"}},
