@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	orders = flag.Int("orders", 5, "random orders of each level")
+	orders = flag.Int("orders", 2, "random orders of each level")
 	fresh  = flag.Int("fresh", 0, "how many more times the random orders of a stack begin with empty clusters")
 	seed   = flag.Uint64("seed", 1, "the first random order")
 )
