@@ -205,6 +205,7 @@ const (
 	ReasonForeignContent         Reason = "ForeignContent"
 	ReasonDeletionGuard          Reason = "DeletionGuard"
 	ReasonSeedRenamed            Reason = "SeedRenamed"
+	ReasonMovedToSeed            Reason = "MovedToSeed"
 	ReasonRemovalOnHold          Reason = "RemovalOnHold"
 	ReasonRootMissing            Reason = "RootMissing"
 	ReasonRootTooWide            Reason = "RootTooWide"
@@ -502,6 +503,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonForeignContent, "The base branch has files at the tier's paths that are not Furrow's; on plain Git also an edited proposal that was merged. Where somebody deleted Furrow's plan branches, its own earlier content counts as such, too.", "Remove them, change the seed to the same content, or run `furrow retry` to replace them."},
 		{ReasonDeletionGuard, "A removal is blocked until a person confirms it: it exceeds `deletionGuard` (20 % of all plantings, and at least three), or deletes a creator, Namespace, CustomResourceDefinition or PersistentVolumeClaim.", "Run `furrow confirm`, or restore what was removed."},
 		{ReasonSeedRenamed, "A removal is blocked until a person confirms it: a seed is gone, and a new one has its objects.", "Restore the name; or run `furrow confirm` for the old one, which deletes its objects first."},
+		{ReasonMovedToSeed, "An object moved from one seed to another. The removal from the first is blocked, because it deletes the object before the second seed creates it again.", "Restore the object in the first seed with the annotation `kustomize.toolkit.fluxcd.io/prune: disabled`. When that is released, move the object with the annotation. Or run `furrow confirm` for the first seed, which deletes the object first."},
 		{ReasonRemovalOnHold, "Removals are on hold because the seed cannot be planned, or because what declares it cannot be read.", "Correct what the message of the seed names."},
 		{ReasonRootMissing, "No Kustomization on the cluster syncs the root path, or Git has no such directory.", "Set the root up; [what Furrow checks of a root](clusters.md#what-furrow-checks-of-a-root)."},
 		{ReasonRootTooWide, "The root syncs a directory above the cluster's own, so it would apply what is for other clusters.", "Set its `spec.path`."},

@@ -245,6 +245,7 @@ func (d *decider) choosePlans() {
 		d.noteMoved(d.seeds[name])
 	}
 	d.holdShared(outcomes)
+	d.holdMoved(outcomes)
 	d.holdRemovals(outcomes)
 	d.holdLostClusters()
 	d.guardRemovals()

@@ -15,17 +15,7 @@ import (
 // holdRemovals holds the removal of whole seeds that take what only a person may let
 // go, or whose objects a new seed has, as after a rename.
 func (d *decider) holdRemovals(outcomes map[string]*plan.Outcome) {
-	heirs := map[string]map[string][]plan.Removed{}
-	for heir, o := range outcomes {
-		for from, vertices := range o.Inherits {
-			if heirs[from] == nil {
-				heirs[from] = map[string][]plan.Removed{}
-			}
-			for _, v := range vertices {
-				heirs[from][heir] = append(heirs[from][heir], plan.Removed{Object: v.Object, Cluster: v.Cluster})
-			}
-		}
-	}
+	heirs := heirsIn(outcomes)
 	for name, s := range d.seeds {
 		if !s.gone || d.confirmed(s) {
 			continue
@@ -51,6 +41,63 @@ func (d *decider) holdRemovals(outcomes map[string]*plan.Outcome) {
 			s.held = len(release.Planted(s.previous.Plan, s.previous.tiers))
 			s.keepPrevious()
 		}
+	}
+}
+
+// heirsIn returns, for each seed that gives up objects, the seeds that have them now, and which those are.
+func heirsIn(outcomes map[string]*plan.Outcome) map[string]map[string][]plan.Removed {
+	heirs := map[string]map[string][]plan.Removed{}
+	for heir, o := range outcomes {
+		for from, vertices := range o.Inherits {
+			if heirs[from] == nil {
+				heirs[from] = map[string][]plan.Removed{}
+			}
+			for _, v := range vertices {
+				heirs[from][heir] = append(heirs[from][heir], plan.Removed{Object: v.Object, Cluster: v.Cluster})
+			}
+		}
+	}
+	return heirs
+}
+
+// holdMoved holds what leaves a seed for another one: the reconciler would delete it before the other
+// seed plants it again. An object that is marked as not to be pruned may leave, once the reconciler has
+// applied the mark.
+func (d *decider) holdMoved(outcomes map[string]*plan.Outcome) {
+	heirs := heirsIn(outcomes)
+	for _, name := range slices.Sorted(maps.Keys(heirs)) {
+		s := d.seeds[name]
+		if s == nil || s.gone || s.previous == nil || s.previous.Plan == nil || s.Plan == nil || s.files == nil || s.Failure != nil || d.confirmed(s) {
+			continue
+		}
+		moved := map[string][]plan.Removed{}
+		for i := range s.Plan.Tiers {
+			t := &s.Plan.Tiers[i]
+			if t.Leaving == nil || d.abandoned[t.Cluster] || d.repo(t.Repo) == nil {
+				continue
+			}
+			for _, o := range t.Leaving.Objects {
+				removed := plan.Removed{Object: o.ID, Cluster: t.Cluster}
+				for heir, has := range heirs[name] {
+					if !slices.Contains(has, removed) {
+						continue
+					}
+					if why, _ := d.mayDelete(s, t, o); why != "" {
+						moved[heir] = append(moved[heir], removed)
+					}
+				}
+			}
+		}
+		if len(moved) == 0 {
+			continue
+		}
+		var all []plan.Removed
+		for _, heir := range slices.Sorted(maps.Keys(moved)) {
+			all = append(all, moved[heir]...)
+		}
+		s.Unconfirmed = plan.Describe(all)
+		s.keepPrevious()
+		s.fail(release.MovedToSeed(name, moved))
 	}
 }
 

@@ -454,6 +454,47 @@ func TestAClusterThatIsDeclaredNoMoreIsHeld(t *testing.T) {
 	}.run(t)
 }
 
+// TestAnObjectThatMovesToAnotherSeedIsNotDeleted: the first seed would delete what the second one creates.
+func TestAnObjectThatMovesToAnotherSeedIsNotDeleted(t *testing.T) {
+	const keep = plan.Protection + ": disabled"
+	split := func(annotations ...string) func(f *fleet) {
+		return func(f *fleet) {
+			f.seed("web", configMap("c", 1, on("east")))
+			f.seed("api", configMap("moves", 1, append(annotations, on("east"))...))
+			f.step()
+		}
+	}
+	both := func(annotations ...string) *fleet {
+		return planted(one(t), web(configMap("c", 1, on("east")), configMap("moves", 1, append(annotations, on("east"))...)))
+	}
+	cases{
+		"before a person confirms": {
+			fleet: both(), arrange: split(),
+			wantStates:  []string{"api stalled StillPlanted", "web stalled MovedToSeed", "web/east/00 Released Healthy"},
+			wantActions: []string{},
+		},
+		"unless a person confirms": {
+			fleet: both(),
+			arrange: func(f *fleet) {
+				split()(f)
+				f.mark("a", layout.ConfirmBranch, "web")
+			},
+			wantStates:  []string{"api stalled StillPlanted", "web/east/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/web 3", "a: Propose tier/web/east/00 Update", "a: Drop confirm/web"},
+		},
+		"and is only annotated by its new seed": {
+			fleet: both(), arrange: split(keep),
+			wantStates:  []string{"api stalled StillPlanted", "web stalled MovedToSeed", "web/east/00 Released Healthy"},
+			wantActions: []string{},
+		},
+		"and leaves the first seed once the reconciler keeps it": {
+			fleet: both(keep), arrange: split(keep),
+			wantStates:  []string{"api stalled StillPlanted", "web/east/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/web 3", "a: Propose tier/web/east/00 Update"},
+		},
+	}.run(t)
+}
+
 // theirs gives a repository a plan of another owner, with a Namespace on the cluster east.
 func (f *fleet) theirs(repo, seed string) {
 	f.t.Helper()

@@ -46,9 +46,9 @@ type Outcome struct {
 	// Broken are the clusters that stay as they were last planned, because their
 	// documents cannot be used, each with what is wrong.
 	Broken map[string]string
-	// Inherits are the objects that seeds which left the catalog still have planted and
-	// that this one wants there, or has and cannot be planned, by those seeds: as when a
-	// seed was renamed.
+	// Inherits are the objects that other seeds have given up and still have planted, by those seeds: this
+	// one wants them there, or has them and cannot be planned. It happens when an object moves to another
+	// seed, and when a seed is renamed.
 	Inherits map[string][]dependency.Vertex
 	// Needs are files of the plan in force that must be known first, as Previous.Blobs; the outcome
 	// counts for nothing then.

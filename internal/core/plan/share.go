@@ -168,8 +168,14 @@ func (c *computation) holdWhilePlanted(key claim, seeds []*seedState, planted []
 					Message: fmt.Sprintf("seed %q still has it planted on cluster %s", other, key.cluster),
 					Next:    fmt.Sprintf("Wait until it is gone there. If the seed was renamed, restore the name %[1]q, or run 'furrow confirm %[1]s' to delete its objects before they are created again.", other)})
 			case !isNamespace(key.object):
+				c.inherit(s.seed.Name, other, key)
+				next := "It is deleted there before it is created again. " + KeepMoved(other, s.seed.Name)
+				if o.Annotation(Protection) == "disabled" {
+					next = fmt.Sprintf("Merge its removal from there, with 'furrow pr merge --all --removals --seed %s'. The annotation keeps it on the cluster.", other)
+				}
 				c.fail(s.seed.Name, manifest.Problem{Reason: v1alpha1.ReasonStillPlanted, Source: o.Source, Object: o.Title(), Seed: other, Cluster: key.cluster,
-					Message: fmt.Sprintf("seed %q still has it planted on cluster %s", other, key.cluster), Next: "Let it leave there first."})
+					Message: fmt.Sprintf("seed %q%s still has it planted on cluster %s", other, c.plantedFrom(other, key), key.cluster),
+					Next:    next})
 			case c.failed[other] != nil && !mine:
 				c.fail(s.seed.Name, manifest.Problem{Reason: v1alpha1.ReasonBrokenSeed, Source: o.Source, Object: o.Title(), Seed: other, Cluster: key.cluster,
 					Message: fmt.Sprintf("seed %q has it planted on cluster %s and cannot be planned", other, key.cluster), Next: "Correct that seed first."})
@@ -180,7 +186,21 @@ func (c *computation) holdWhilePlanted(key claim, seeds []*seedState, planted []
 	}
 }
 
-// inherit notes that a seed gets an object of another seed that is on its way out.
+// KeepMoved says how objects go from one seed to another without being deleted.
+func KeepMoved(from, to string) string {
+	return fmt.Sprintf("To keep it running, (1) restore it in seed %[1]q with the annotation %[2]s: disabled, merge that, and run 'furrow wait %[1]s'; (2) move it to seed %[3]q again, with the annotation.", from, Protection, to)
+}
+
+// plantedFrom names the file that an object was planted from, in brackets; empty where that is not known.
+func (c *computation) plantedFrom(seed string, key claim) string {
+	was, _ := c.plantedOf(seed).get(dependency.Vertex{Seed: seed, Object: key.object, Cluster: key.cluster})
+	if was.object.From == "" {
+		return ""
+	}
+	return " (" + was.object.From + ")"
+}
+
+// inherit notes that a seed gets an object that another seed gives up.
 func (c *computation) inherit(seed, from string, key claim) {
 	if c.inherits[seed] == nil {
 		c.inherits[seed] = map[string][]dependency.Vertex{}

@@ -77,6 +77,14 @@ func LostClusters(seed string, clusters []string) manifest.Problem {
 	return p.WithCluster(clusters[0])
 }
 
+// MovedToSeed says that objects leave a seed for others, which can have them only once they are deleted.
+func MovedToSeed(seed string, moved map[string][]plan.Removed) manifest.Problem {
+	heir := slices.Min(slices.Collect(maps.Keys(moved)))
+	p := manifest.OfSeed(v1alpha1.ReasonMovedToSeed, seed, fmt.Sprintf("blocked by the deletion guard: seed %q has %s now, which would be deleted and then created again", heir, plan.List(moved[heir])),
+		fmt.Sprintf("%s To have it deleted first, run 'furrow confirm %s'.", plan.KeepMoved(seed, heir), seed))
+	return p.WithCluster(moved[heir][0].Cluster)
+}
+
 // SharedNamespace says that a Namespace which leaves a seed is also that of other seeds, so it must not be
 // deleted.
 func SharedNamespace(of *plan.Plan, cluster string, namespace manifest.ID, others []*plan.Plan, why, next string) manifest.Problem {
