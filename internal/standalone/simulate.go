@@ -15,13 +15,14 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
 	"github.com/furrow-dev/furrow/internal/simulator"
 )
 
 // Simulation plays the clusters that a control plane declares, in this process.
 // It is a health channel. When the declared clusters change, all of them start
-// anew and are synced from Git.
+// anew and go through the newest commits of the base branch.
 type Simulation struct {
 	session *controlplane.Session
 
@@ -109,12 +110,43 @@ func (s *Simulation) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sources := map[string]simulator.Source{}
+	sources, pasts := map[string]simulator.Source{}, []*source{}
 	for name, r := range repos {
-		sources[name] = source{r}
+		of := &source{repo: r}
+		if err := of.readPast(ctx); err != nil {
+			return err
+		}
+		sources[name], pasts = of, append(pasts, of)
 	}
-	s.revision, s.declared = revision, declared
-	s.simulator = simulator.New(simulator.Options{Clusters: clusters, Sources: sources, IsCreator: catalog.IsCreator, Seed: 1})
+	n := simulator.New(simulator.Options{Clusters: clusters, Sources: sources, IsCreator: catalog.IsCreator, Seed: 1})
+	if err := relive(ctx, n, pasts); err != nil {
+		return err
+	}
+	s.revision, s.declared, s.simulator = revision, declared, n
+	return nil
+}
+
+const (
+	// maxPast is how many of the newest commits new clusters go through before they get the head of the
+	// base branch. A field that must not change is refused only by a cluster that knows what it was.
+	maxPast = 20
+	// ticksPerCommit is how long they have for each of them: to fetch, to apply the reconciler objects, to
+	// apply what those name, and to become healthy.
+	ticksPerCommit = 4
+)
+
+// relive lets clusters apply the past of their repositories.
+func relive(ctx context.Context, n *simulator.Simulator, pasts []*source) error {
+	for slices.ContainsFunc(pasts, func(s *source) bool { return len(s.past) > 0 }) {
+		for range ticksPerCommit {
+			if err := n.Tick(ctx); err != nil {
+				return err
+			}
+		}
+		for _, s := range pasts {
+			s.past = s.past[min(1, len(s.past)):]
+		}
+	}
 	return nil
 }
 
@@ -164,11 +196,34 @@ func provided(c *catalog.Catalog, cl catalog.Cluster) []manifest.GroupKind {
 	return slices.SortedFunc(maps.Keys(kinds), manifest.GroupKind.Compare)
 }
 
-// source is a GitOps repository as its clusters read it.
-type source struct{ repo *controlplane.Repo }
+// source is a GitOps repository as its clusters read it. They see the commits of past first, oldest first.
+type source struct {
+	repo *controlplane.Repo
+	past []git.Hash
+}
+
+// readPast reads which commits the base branch had before.
+func (s *source) readPast(ctx context.Context) error {
+	refs, err := s.repo.Mirror.Fetch(ctx, s.repo.Base)
+	if err != nil {
+		return err
+	}
+	for at, known := refs[s.repo.Base]; known && len(s.past) < maxPast; {
+		commit, err := s.repo.Mirror.Commit(at)
+		if err != nil {
+			return err
+		}
+		if known = len(commit.Parents) > 0; known {
+			at = commit.Parents[0]
+			s.past = append(s.past, at)
+		}
+	}
+	slices.Reverse(s.past)
+	return nil
+}
 
 // Head implements simulator.Source.
-func (s source) Head(ctx context.Context) (revision string, tree fs.FS, err error) {
+func (s *source) Head(ctx context.Context) (revision string, tree fs.FS, err error) {
 	refs, err := s.repo.Mirror.Fetch(ctx, s.repo.Base)
 	if err != nil {
 		return "", nil, err
@@ -176,6 +231,9 @@ func (s source) Head(ctx context.Context) (revision string, tree fs.FS, err erro
 	head, ok := refs[s.repo.Base]
 	if !ok {
 		return "", nil, fmt.Errorf("the repository has no branch %q", s.repo.Base)
+	}
+	if len(s.past) > 0 {
+		head = s.past[0]
 	}
 	tree, err = s.repo.Mirror.FS(ctx, head)
 	return s.repo.Base + "@sha1:" + head.String(), tree, err
