@@ -221,6 +221,7 @@ const (
 	ReasonRootFailed             Reason = "RootFailed"
 	ReasonRootUnbuildable        Reason = "RootUnbuildable"
 	ReasonRootVerification       Reason = "RootVerification"
+	ReasonRootRefusesMethod      Reason = "RootRefusesMethod"
 	ReasonRootIgnores            Reason = "RootIgnores"
 	ReasonRootUnknown            Reason = "RootUnknown"
 
@@ -519,6 +520,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonRootFailed, "One object or file stops the whole root; the message is Flux's.", "Correct it. For `namespaces \"…\" not found` on a rebuilt cluster, [create the namespace](clusters.md#rebuilding-a-cluster-from-git-alone)."},
 		{ReasonRootUnbuildable, "A file in the root's directory stops the root, or hides files from it.", "Correct the file that the message names; [what Furrow checks of a root](clusters.md#what-furrow-checks-of-a-root)."},
 		{ReasonRootVerification, "The GitRepository of the root verifies signatures, and would refuse what is merged: by its mode, its keys, or how the forge merges.", "The message says what to change. See [Flux and signatures](signing.md#flux)."},
+		{ReasonRootRefusesMethod, "A warning: the repository allows a way to merge that leaves a signature which the GitRepository of a root refuses. Furrow merges by another one.", "Do not allow it. See [Flux](signing.md#flux)."},
 		{ReasonRootIgnores, "A pattern keeps Flux from reading a file of the tier.", "Remove the pattern, or add an exception for the path after it."},
 		{ReasonRootUnknown, "The cluster does not answer, so it is unknown whether it has a root.", "As for a [silent cluster](#a-cluster-cannot-be-asked)."},
 	}},

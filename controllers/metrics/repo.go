@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -119,6 +120,10 @@ func (p proposals) Ready(ctx context.Context) error {
 
 func (p proposals) Requires(ctx context.Context) (forge.Requirements, error) {
 	return ask(p.meter, "requires", func() (forge.Requirements, error) { return p.Forge.Requires(ctx) })
+}
+
+func (p proposals) Merging(ctx context.Context) (merging.Repository, error) {
+	return ask(p.meter, "merging", func() (merging.Repository, error) { return p.Forge.Merging(ctx) })
 }
 
 func (p proposals) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, error) {

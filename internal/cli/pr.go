@@ -343,6 +343,7 @@ func readProposals(ctx context.Context, s *controlplane.Session) (out, deleted [
 	}
 	for i := range out {
 		out[i].states = gates.Seed(out[i].proposal.Seed)
+		out[i].proposal.MergeBy = gates.MergeBy(out[i].repo.Name)
 		if p := out[i].proposal; !p.Rejected && !foreign(p) {
 			out[i].gate = out[i].shut(gates)
 		}

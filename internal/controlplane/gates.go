@@ -22,6 +22,8 @@ type Gates struct {
 	found map[string]reportedGate
 	// unread has, by owner, why a status cannot be read.
 	unread map[string]manifest.Problem
+	// mergeBy has, by repository, the ways to merge that were reported last.
+	mergeBy map[string]reportedWays
 	// seeds has what was reported of seeds, by name.
 	seeds map[string]SeedStates
 }
@@ -34,6 +36,16 @@ type SeedStates struct {
 
 // Seed returns what was reported of a seed; nothing where no run did.
 func (g *Gates) Seed(name string) SeedStates { return g.seeds[name] }
+
+// MergeBy returns the ways to merge that leave a signature which reconcilers accept; any will do if there
+// are none. A repository has the same ones for all proposals.
+func (g *Gates) MergeBy(repo string) []string { return g.mergeBy[repo].ways }
+
+// reportedWays are the ways to merge in a status, and when they were reported.
+type reportedWays struct {
+	ways []string
+	at   time.Time
+}
 
 // reportedGate is a proposal's gate in a status, and when it was reported.
 type reportedGate struct {
@@ -59,7 +71,7 @@ func (g *Gates) Shut(branch, owner string) manifest.Problem {
 // because a deleted owner leaves its status behind.
 func (g *Gates) Read(ctx context.Context, r *Repo, refs git.Refs) error {
 	if g.found == nil {
-		g.found, g.unread, g.seeds = map[string]reportedGate{}, map[string]manifest.Problem{}, map[string]SeedStates{}
+		g.found, g.unread, g.seeds, g.mergeBy = map[string]reportedGate{}, map[string]manifest.Problem{}, map[string]SeedStates{}, map[string]reportedWays{}
 	}
 	for _, branch := range slices.Sorted(maps.Keys(refs)) {
 		if !layout.IsStatusBranch(r.Base, branch) {
@@ -82,6 +94,11 @@ func (g *Gates) Read(ctx context.Context, r *Repo, refs git.Refs) error {
 
 // add takes in the gates of a report, except where a later one is known.
 func (g *Gates) add(report *state.State) {
+	for _, r := range report.Repositories {
+		if len(r.MergeBy) > 0 && !g.mergeBy[r.Name].at.After(report.LastPass) {
+			g.mergeBy[r.Name] = reportedWays{r.MergeBy, report.LastPass}
+		}
+	}
 	for i := range report.Seeds {
 		seed := report.Seeds[i].Name
 		states := SeedStates{Tiers: map[layout.Tier]release.State{}}

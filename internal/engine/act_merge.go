@@ -56,6 +56,7 @@ func (s *slice) mergeAll(ctx context.Context, actions []pass.Action) (rest []pas
 // observed in the next pass.
 func (s *slice) merge(ctx context.Context, a *pass.Action) error {
 	r, p, now := s.repo, s.repo.proposals[a.Branch], s.engine.began
+	p.MergeBy = a.MergeBy
 	err := r.Forge.Merge(ctx, p, s.person)
 	switch {
 	case forge.IsConflict(err):

@@ -114,6 +114,7 @@ var answerers = map[pass.Kind]func(*observation, context.Context, *repoState, pa
 	pass.AskClosed:  (*observation).answerClosed,
 	pass.AskRootDir: (*observation).answerRootDir,
 	pass.AskChecks:  (*observation).answerChecks,
+	pass.AskMerging: (*observation).answerMerging,
 }
 
 // answer adds the answer to a question to the facts. A repository that cannot answer
@@ -198,6 +199,16 @@ func (o *observation) answerChecks(ctx context.Context, r *repoState, q pass.Que
 		out = &release.Checks{State: release.ChecksUnknown, Why: "its checks cannot be read: " + manifest.Printable(err.Error())}
 	}
 	set(&r.facts.Checks, q.Commit, out)
+	return nil
+}
+
+// answerMerging answers how the forge lets people merge.
+func (o *observation) answerMerging(ctx context.Context, r *repoState, _ pass.Question) error {
+	m, err := r.Forge.Merging(ctx)
+	if err != nil {
+		return fmt.Errorf("reading how people may merge: %w", err)
+	}
+	r.facts.Merging = &m
 	return nil
 }
 

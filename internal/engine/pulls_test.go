@@ -45,6 +45,9 @@ type pullServer struct {
 	pull.Server
 	repo *memory
 	now  func() time.Time
+	// methods are the ways to merge, and signing what that does to signatures.
+	methods []pull.Method
+	signing pull.Signing
 
 	mu       sync.Mutex
 	requests []*pullRequest
@@ -207,8 +210,10 @@ func (s *pullServer) Requires(context.Context) (forge.Requirements, error) {
 }
 
 func (s *pullServer) Repository(context.Context) (pull.Repository, error) {
-	return pull.Repository{}, nil
+	return pull.Repository{Methods: s.methods}, nil
 }
+
+func (s *pullServer) Signing(context.Context) (pull.Signing, error) { return s.signing, nil }
 
 func (s *pullServer) Access(context.Context) (pull.Access, error) { return pull.Access{}, nil }
 

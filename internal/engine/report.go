@@ -102,10 +102,10 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 		if repo.Limit = o.limitOf(r); repo.Limit != nil {
 			out.goOn(repo.Limit.Until)
 		}
-		repo.Warnings = r.warnings()
+		repo.Warnings = r.warnings(d)
 		out.Warnings = append(out.Warnings, repo.Warnings...)
 		out.Repos[name] = repo
-		out.Repositories = append(out.Repositories, state.Repository{Name: name, URL: repo.URL, Branch: r.facts.Base, Limit: repo.Limit})
+		out.Repositories = append(out.Repositories, state.Repository{Name: name, URL: repo.URL, Branch: r.facts.Base, Limit: repo.Limit, MergeBy: d.MergeBy[name].Ways})
 	}
 	out.Problems = append(out.Problems, done.problemsOf("")...)
 	for _, name := range slices.Sorted(maps.Keys(d.Seeds)) {
@@ -151,11 +151,11 @@ func (o *observation) limitOf(r *repoState) *state.Limit {
 }
 
 // warnings returns what people should know of the repository's proposals.
-func (r *repoState) warnings() (out manifest.Problems) {
+func (r *repoState) warnings(d *pass.Decision) (out manifest.Problems) {
 	if r.openRepo == nil {
 		return nil
 	}
-	for _, w := range r.Forge.Warnings() {
+	for _, w := range append(r.Forge.Warnings(), d.MergeBy[r.name].Warnings...) {
 		w.Repo, w.Object = r.name, fmt.Sprintf("GitOpsRepo %q", r.name)
 		out = append(out, w)
 	}

@@ -28,6 +28,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -93,6 +94,9 @@ type Proposal struct {
 	// Differs says what the proposal brings that no plan has, which callers have found out. It is
 	// not merged then.
 	Differs string
+	// MergeBy are the names of the ways to merge that leave a signature which reconcilers accept; any
+	// way will do if there are none. Callers have found that out.
+	MergeBy []string
 	// Rejected reports whether a person has rejected it, and Reason why. What a person
 	// commits on top of a rejection takes it back.
 	Rejected bool
@@ -232,6 +236,8 @@ type Forge interface {
 	Supersede(ctx context.Context, p Proposal, why string) error
 	// Requires returns what base asks of a merge, as it was some minutes ago at most.
 	Requires(ctx context.Context) (Requirements, error)
+	// Merging returns how the server lets people merge, as it was some minutes ago at most.
+	Merging(ctx context.Context) (merging.Repository, error)
 	// Checks returns what the checks of the server say of a proposal, at the commit that was listed.
 	Checks(ctx context.Context, p Proposal) (Checks, error)
 	// Merge accepts a proposal for a person, with what people changed on its branch.

@@ -137,6 +137,9 @@ type Repository struct {
 	Proposals int `json:"proposals,omitempty"`
 	// Limit says what waits for the forge to allow more requests; nil where nothing does.
 	Limit *Limit `json:"limit,omitempty"`
+	// MergeBy are the ways to merge that leave a signature which reconcilers accept, as the forge names
+	// them; any will do if there are none.
+	MergeBy []string `json:"mergeBy,omitempty"`
 }
 
 // Limit is why nothing more is asked of a forge, and until when. Nobody has to do anything.

@@ -9,6 +9,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/core/redact"
 )
 
@@ -22,13 +23,41 @@ type WantRoot struct {
 	Source string
 	// URL and Branch are those of the GitOps repository.
 	URL, Branch string
-	// Repo is its name, and Forge the kind of its server.
-	Repo  string
-	Forge v1alpha1.ForgeType
+	// Repo is its name.
+	Repo string
 	// SigningKey is the fingerprint of the key that Furrow signs with; empty if it does not. OwnKeys also
 	// has those that it signed with before.
 	SigningKey string
 	OwnKeys    []string
+	// Merging is how its forge lets people merge.
+	Merging merging.Repository
+}
+
+// Verifies reports whether a root has a source that verifies the newest commit, with keys that are known.
+func (r Root) Verifies() bool {
+	return r.Known && (r.Verify.Mode == "HEAD" || r.Verify.Mode == "head") && r.Verify.Unknown == ""
+}
+
+// verifier is who verifies what is merged.
+func (r Root) verifier(w WantRoot) merging.Verifier {
+	return merging.Verifier{Keys: strings.Fields(r.Verify.Keys), Own: w.OwnKeys, Signing: w.SigningKey}
+}
+
+// MergeBy returns the ways to merge that leave a signature which the root's source accepts, and a warning
+// if there are others; nothing if its source verifies nothing, or no way is known.
+func MergeBy(r Root, w WantRoot) (accepted []merging.Way, warning manifest.Problem) {
+	if !r.Verifies() {
+		return nil, warning
+	}
+	v := r.verifier(w)
+	accepted, refused := w.Merging.Sort(v)
+	if len(accepted) == 0 || len(refused) == 0 {
+		return accepted, warning
+	}
+	warning = unfit(v1alpha1.ReasonRootRefusesMethod, r.Source, fmt.Sprintf("the GitRepository %s on cluster %s accepts what is merged by %s only, and the repository also allows other ways: %s",
+		r.Source, w.Cluster, merging.Names(accepted), w.Merging.Why(v, refused)), fmt.Sprintf("Do not allow %s there", merging.Names(refused)))
+	warning.Cluster = w.Cluster
+	return accepted, warning
 }
 
 // rootChecks are asked in this order; the first that has an answer decides. Each
@@ -142,20 +171,18 @@ func sourceAcceptsSignatures(r Root, w WantRoot) manifest.Problem {
 	refuses := func(why, next string) manifest.Problem {
 		return unfit(v1alpha1.ReasonRootVerification, r.Source, fmt.Sprintf("the GitRepository %s on cluster %s verifies signatures (mode %s), and %s", r.Source, w.Cluster, v.Mode, why), next)
 	}
-	keys := strings.Fields(v.Keys)
-	others := slices.ContainsFunc(keys, func(key string) bool { return key != w.SigningKey && !slices.Contains(w.OwnKeys, key) })
-	ours := w.SigningKey != "" && slices.Contains(keys, w.SigningKey)
+	by := r.verifier(w)
+	accepted, refused := w.Merging.Sort(by)
 	switch {
 	case v.Mode == "":
 	case v.Mode != "HEAD" && v.Mode != "head":
 		return refuses("Furrow commits to a branch and makes no tags", "Set spec.verify.mode to HEAD")
-	case v.Unknown != "":
-	case w.Forge == v1alpha1.ForgeGitHub && !others:
-		return refuses("its Secret has no key of GitHub: every way to merge there makes a commit that GitHub signs with its own key or, by rebase, does not sign", fmt.Sprintf("Add GitHub's public key to the Secret %s, and merge by merge commit or squash", v.Secret))
-	case ours, others && w.Forge != v1alpha1.ForgePlain:
+	case v.Unknown != "" || len(accepted) > 0:
+	case len(refused) > 0:
+		return refuses(fmt.Sprintf("would refuse what is merged: of the ways to merge that the repository allows, %s", w.Merging.Why(by, refused)), w.Merging.Next(by, v.Secret, refused))
 	case w.SigningKey == "":
 		return refuses("Furrow does not sign its commits", fmt.Sprintf("Set spec.signing of GitOpsRepo %q, and add the public key to the Secret %s", w.Repo, v.Secret))
-	default:
+	case !slices.Contains(by.Keys, w.SigningKey):
 		return refuses(fmt.Sprintf("its Secret does not have Furrow's key %s", w.SigningKey), fmt.Sprintf("Add the public key to the Secret %s: an OpenPGP key as furrow.asc, an SSH key as furrow.sshpub, which takes a Flux that verifies SSH signatures", v.Secret))
 	}
 	return manifest.Problem{}

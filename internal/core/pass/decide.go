@@ -26,6 +26,8 @@ type Decision struct {
 	Seeds map[string]*Seed `json:"seeds"`
 	// Actions are the writes of the pass. Those of one repository are done in order.
 	Actions []Action `json:"actions,omitempty"`
+	// MergeBy says how proposals may be merged, by repository; there are none where any way will do.
+	MergeBy map[string]MergeBy `json:"mergeBy,omitempty"`
 	// Previous are the plans that are on their branches, by seed.
 	Previous map[string]*Previous `json:"-"`
 }
@@ -109,9 +111,9 @@ func Decide(f *Facts) (*Decision, []Question) { return new(Memo).Decide(f) }
 // Decide returns the decision, or the questions that must be answered first: the decision is nil
 // while there are questions. It changes nothing in f.
 //
-// There are six steps: whether the commit that is read may replace the plans that are there, whether the
+// There are seven steps: whether the commit that is read may replace the plans that are there, whether the
 // plans on their branches are ours, what became of them, which plan is in force for each
-// seed and the facts of those plans, the states of their tiers, and the actions. A step that asked
+// seed and the facts of those plans, the states of their tiers, how proposals may be merged, and the actions. A step that asked
 // something is finished, so all its questions are asked at once, and then the call ends: the next
 // step would conclude from facts that are missing. The caller answers and calls again, and that step
 // is done again. Steps that are complete are not, as answers only add facts; a Memo remembers them.
@@ -124,7 +126,7 @@ func (m *Memo) Decide(f *Facts) (*Decision, []Question) {
 			return &Decision{Refusal: Fail(err, false), Previous: d.previous}, nil
 		}
 		d.readAbandoned()
-		d.steps = []func(){d.compareCommits, d.verifyPlans, d.observePrevious, d.choosePlans, d.release, d.act}
+		d.steps = []func(){d.compareCommits, d.verifyPlans, d.observePrevious, d.choosePlans, d.release, d.chooseWays, d.act}
 	}
 	d.asker = newAsker(f)
 	for ; len(d.steps) > 0; d.steps = d.steps[1:] {
@@ -136,7 +138,7 @@ func (m *Memo) Decide(f *Facts) (*Decision, []Question) {
 			return &Decision{Refusal: d.refusal, Previous: d.previous}, nil
 		}
 	}
-	return &Decision{Seeds: d.seeds, Actions: d.done, Previous: d.previous}, nil
+	return &Decision{Seeds: d.seeds, Actions: d.done, MergeBy: d.ways, Previous: d.previous}, nil
 }
 
 // failures counts what cannot be asked: where more fails while questions are answered, everything is
@@ -178,6 +180,8 @@ type decider struct {
 	failed int
 	// refusal says why nothing is decided at all.
 	refusal *Failure
+	// ways say how proposals may be merged, by repository.
+	ways map[string]MergeBy
 	// done are the actions, once they are decided.
 	done []Action
 	// suspects are the plans that nobody vouches for, with what is known of them, once they are judged.

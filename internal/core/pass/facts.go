@@ -33,6 +33,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/core/review"
@@ -136,6 +137,8 @@ type Answers struct {
 	Closed map[string]*Closed `json:"closed,omitempty"`
 	// Checks are what the checks of the forge say of proposals, by their heads.
 	Checks map[layout.Hash]*release.Checks `json:"checks,omitempty"`
+	// Merging is how the forge lets people merge.
+	Merging *merging.Repository `json:"merging,omitempty"`
 	// Roots are the directories that roots sync, by RootDirKey.
 	Roots map[string]*RootDir `json:"roots,omitempty"`
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
@@ -48,6 +49,9 @@ type fleet struct {
 	onCatalog func(*catalog.Catalog)
 	// onRoot changes what clusters report of their roots.
 	onRoot func(*health.Root)
+	// signing is the key that Furrow signs with, and merging how people may merge.
+	signing string
+	merging merging.Repository
 	// failing are repositories that stop answering at questions of a kind.
 	failing map[string]pass.Kind
 	// plain reports whether the forges are plain Git, which does not remember what people changed.
@@ -266,7 +270,7 @@ func (f *fleet) facts() *pass.Facts {
 		if out.Repos[name] = (&pass.Repo{Base: "main", Failure: r.failure}); r.failure != nil {
 			continue
 		}
-		out.Repos[name] = &pass.Repo{Base: "main", Head: r.refs["main"], Refs: maps.Clone(r.refs), Proposals: maps.Clone(r.proposals), Amends: !f.plain}
+		out.Repos[name] = &pass.Repo{Base: "main", Head: r.refs["main"], Refs: maps.Clone(r.refs), Proposals: maps.Clone(r.proposals), Amends: !f.plain, SigningKey: f.signing}
 		for branch, at := range r.refs {
 			if seed, ok := layout.PlanSeed("main", branch); ok {
 				b := pass.PlanOnBranch{Repo: name, Seed: seed, Commit: at, Plan: r.plans[at], Vouched: !f.suspecting && !r.strangers[at], Author: "Mallory"}
@@ -450,6 +454,8 @@ func (f *fleet) answer(facts *pass.Facts, q pass.Question) {
 		for _, at := range q.Paths {
 			inner(&to.Entries, q.Commit)[at] = r.at(q.Commit, at)
 		}
+	case pass.AskMerging:
+		to.Merging = &f.merging
 	case pass.AskBlob:
 		if to.Blobs == nil {
 			to.Blobs = map[layout.Hash][]byte{}

@@ -12,6 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/core/review"
@@ -49,6 +50,8 @@ const (
 	// AskChecks asks what the checks of the forge say of the proposal whose branch is Dir and at
 	// Commit: Answers.Checks.
 	AskChecks Kind = "Checks"
+	// AskMerging asks how the forge lets people merge: Answers.Merging.
+	AskMerging Kind = "Merging"
 	// AskRelation asks how Commit relates to the commit of the control plane that is read, in no
 	// repository: ControlPlane.Relations.
 	AskRelation Kind = "Relation"
@@ -363,6 +366,16 @@ func (a *asker) checks(repo, branch string, head layout.Hash) *release.Checks {
 		a.ask(subject{kind: AskChecks, repo: repo, commit: head, dir: branch})
 	}
 	return known
+}
+
+// merging returns how the forge of a repository lets people merge.
+func (a *asker) merging(repo string) merging.Repository {
+	known := a.facts.Repos[repo].Merging
+	if known == nil {
+		a.ask(subject{kind: AskMerging, repo: repo})
+		return merging.Repository{}
+	}
+	return *known
 }
 
 // zone asks for a time zone, unless it is known.

@@ -3,6 +3,8 @@ package pass
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -11,6 +13,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 )
@@ -142,14 +145,76 @@ func (d *tierDecider) rootOnCluster(update bool) (unfit, unknown manifest.Proble
 	if !ok || d.facts.Health.None {
 		return unfit, unknown
 	}
-	spec := d.catalog().Repos[d.tier.Repo].Spec
-	want := health.WantRoot{
-		Cluster: key.Cluster, Path: key.Path, Source: key.Source, URL: spec.URL, Branch: d.repo.Base,
-		Repo: d.tier.Repo, Forge: spec.ForgeOrDefault(), SigningKey: d.repo.SigningKey, OwnKeys: d.repo.OwnKeys,
-	}
-	root := d.root(key)
+	root, want := d.wantedRoot(key)
 	if update {
 		root.Ready = ""
 	}
 	return health.RootUnfit(root, want), health.RootUnknown(root, want)
+}
+
+// wantedRoot returns a root as it is, and what it has to be. How people merge is asked only where somebody
+// verifies it.
+func (d *tierDecider) wantedRoot(key health.RootKey) (health.Root, health.WantRoot) {
+	root := d.root(key)
+	want := health.WantRoot{
+		Cluster: key.Cluster, Path: key.Path, Source: key.Source, URL: d.catalog().Repos[d.tier.Repo].Spec.URL, Branch: d.repo.Base,
+		Repo: d.tier.Repo, SigningKey: d.repo.SigningKey, OwnKeys: d.repo.OwnKeys,
+	}
+	if root.Verifies() {
+		want.Merging = d.merging(d.tier.Repo)
+	}
+	return root, want
+}
+
+// MergeBy says how the proposals of a repository may be merged.
+type MergeBy struct {
+	// Ways are the names of those that leave a signature which all roots accept; any will do if there
+	// are none.
+	Ways []string `json:"ways,omitempty"`
+	// Warnings say which other ways the repository allows.
+	Warnings manifest.Problems `json:"warnings,omitempty"`
+}
+
+// chooseWays finds out, for repositories in which Furrow signs, by which ways the open proposals may be
+// merged.
+func (d *decider) chooseWays() {
+	d.ways = map[string]MergeBy{}
+	seen := map[health.RootKey]bool{}
+	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {
+		s := d.seeds[name]
+		for i, status := range s.Result.Tiers {
+			r := d.repo(s.Plan.Tiers[i].Repo)
+			if status.State != release.Proposed || d.facts.Health.None || r == nil || r.SigningKey == "" {
+				continue
+			}
+			td := d.decideTier(s.Plan, &s.Plan.Tiers[i], s.previous)
+			key, ok := d.rootKey(name, td.tier)
+			if !ok || seen[key] {
+				continue
+			}
+			seen[key] = true
+			root, want := td.wantedRoot(key)
+			accepted, warning := health.MergeBy(root, want)
+			d.narrow(td.tier.Repo, accepted, warning)
+		}
+	}
+}
+
+// narrow takes in what one more root accepts.
+func (d *decider) narrow(repo string, accepted []merging.Way, warning manifest.Problem) {
+	if len(accepted) == 0 {
+		return
+	}
+	by, narrowed := d.ways[repo]
+	var ways []string
+	for _, w := range accepted {
+		if !narrowed || slices.Contains(by.Ways, w.Name) {
+			ways = append(ways, w.Name)
+		}
+	}
+	by.Ways = ways
+	if warning.Repo = repo; warning.Reason != "" && !slices.ContainsFunc(by.Warnings, func(had manifest.Problem) bool { return had.Next == warning.Next }) {
+		by.Warnings = append(by.Warnings, warning)
+	}
+	d.ways[repo] = by
 }

@@ -129,6 +129,7 @@ var cases = []struct {
 	{"a merge is known after base has lost what it brought", mergedThenReverted},
 	{"what a later merge replaced can be proposed again", mergedThenReplaced},
 	{"a proposal that is merged through Furrow is on base", mergedThroughForge},
+	{"a proposal is merged by a way that reconcilers accept, or not at all", mergedByAcceptedWay},
 	{"a proposal of a removal is merged", mergedRemoval},
 	{"two proposals that are merged at once both get through", mergedAtOnce},
 	{"a proposal that changed meanwhile is not merged", changedMeanwhile},

@@ -1,12 +1,14 @@
 package forgetest
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -133,6 +135,41 @@ func mergedThroughForge(w *world) {
 	w.wantOutcome(tier("a"), "w1", forge.OutcomeMerged)
 	if on, err := w.Mirror.IsAncestor(before, w.fetch()[w.Base]); err != nil || !on {
 		w.Errorf("base no longer has what it had: %v", err)
+	}
+}
+
+// mergedByAcceptedWay: of the ways that the repository allows each one can be asked for, and where none is
+// accepted, nothing is merged.
+func mergedByAcceptedWay(w *world) {
+	how, err := w.Forge.Merging(w.Context())
+	w.must(err)
+	if len(how.Ways) == 0 {
+		w.Skip("any way of Git will do")
+	}
+	p := w.propose(tier("refused"), "w1")
+	before := w.fetch()[w.Base]
+	p.MergeBy = []string{"pigeon"}
+	if err := w.Forge.Merge(w.Context(), p, bob); manifest.ReasonOf(err) != "MergeRefused" {
+		w.Errorf("got %v, want MergeRefused", err)
+	}
+	if at := w.fetch()[w.Base]; at != before {
+		w.Errorf("base moved from %s to %s", before, at)
+	}
+	for i, way := range how.Ways {
+		p := w.propose(tier(fmt.Sprintf("way-%d", i)), "w1")
+		p.MergeBy = []string{way.Name}
+		w.must(w.Forge.Merge(w.Context(), p, bob))
+		w.wantFile(objectFile(p.Tiers[0].Tier), "digest: w1\n")
+	}
+	w.Person.Commit(w.T, w.Base, map[string]string{"notes.md": "1\n"})
+	for _, way := range how.Ways {
+		p := w.find(tier("refused"))
+		if p.MergeBy = []string{way.Name}; !way.Current {
+			continue
+		}
+		if err := w.Forge.Merge(w.Context(), p, bob); manifest.ReasonOf(err) != "MergeRefused" {
+			w.Errorf("%s of a branch that is behind: got %v, want MergeRefused", way.Name, err)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	sdk "code.gitea.io/sdk/gitea"
 
+	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/forge/rest"
@@ -320,6 +321,25 @@ func (s *Server) Repository(ctx context.Context) (pull.Repository, error) {
 			out.Methods = append(out.Methods, way.method)
 		}
 	}
+	return out, nil
+}
+
+// Signing reads the key of the server. Servers have it under different names, by its kind and their
+// version; whether one signs a merge also depends on who merges.
+func (s *Server) Signing(ctx context.Context) (pull.Signing, error) {
+	out := pull.Signing{Rebase: merging.ByFurrow, Keeping: "fast-forward-only merges"}
+	for _, name := range []string{"signing-key.gpg", "signing-key.pub", "signing-key.ssh"} {
+		var key []byte
+		_, err := s.call(ctx, "read the key that the server signs with", http.MethodGet, "/"+name, nil, &key)
+		switch {
+		case rest.Refused(err, http.StatusNotFound):
+		case err != nil:
+			return out, err
+		default:
+			out.Keys += strings.TrimSpace(string(key))
+		}
+	}
+	out.Unsigned = out.Keys == ""
 	return out, nil
 }
 

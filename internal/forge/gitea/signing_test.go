@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/git/signature"
 )
@@ -59,6 +62,32 @@ func TestWhatMergingDoesToASignature(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Gitea signs with the key that it names, and only squashes where it is set so.
+func TestARepositorySaysHowPeopleMayMerge(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.do(http.MethodPatch, s.repo(""), map[string]any{
+		"has_pull_requests": true, "allow_merge_commits": false, "allow_rebase": true, "allow_rebase_explicit": false, "allow_squash_merge": true,
+		"allow_fast_forward_only_merge": true, "default_merge_style": "fast-forward-only",
+	}, nil)
+	public, err := server.SigningKey()
+	s.must(err)
+	key, err := signature.Parse(public)
+	s.must(err)
+	got, err := s.forge.Merging(s.Context())
+	s.must(err)
+	want := merging.Repository{
+		Ways: []merging.Way{
+			{Name: "fast-forward", Signer: merging.ByFurrow, Current: true}, {Name: "squash", Signer: merging.ByForge, Squashes: true},
+			{Name: "rebase", Signer: merging.ByFurrow, Current: true},
+		},
+		Keys: key.IDs(), Keeping: "fast-forward-only merges",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

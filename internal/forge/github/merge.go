@@ -10,6 +10,7 @@ import (
 
 	gh "github.com/google/go-github/v56/github"
 
+	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/forge/rest"
@@ -17,6 +18,11 @@ import (
 
 // methods are GitHub's ways to merge.
 var methods = []pull.Method{pull.MergeCommit, pull.Squash, pull.Rebase}
+
+// Signing is documented: GitHub signs merge commits and squashes, and not what it rebases.
+func (s *Server) Signing(context.Context) (pull.Signing, error) {
+	return pull.Signing{Rebase: merging.ByNobody}, nil
+}
 
 // Merge merges a pull request. GitHub refuses with one status, and often the same words, what
 // conflicts, what is closed, and what it has not checked yet; the pull request itself shows which.

@@ -3,6 +3,7 @@ package gitlab
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -30,6 +31,32 @@ func methods(p *gl.Project) []pull.Method {
 		return []pull.Method{own, pull.Squash}
 	}
 	return []pull.Method{own}
+}
+
+// Signing reads the key of the server. GitLab has this since 17.4; an older one does not say whether it
+// signs, and neither does a newer one that answers that there is nothing.
+func (s *Server) Signing(ctx context.Context) (pull.Signing, error) {
+	out := pull.Signing{Keeping: "fast-forward merges"}
+	var answer json.RawMessage
+	_, err := s.client.Call(ctx, "read the key that the server signs with", http.MethodGet, "web_commits/public_key", nil, &answer)
+	if unanswered(err) {
+		return out, nil
+	}
+	type key struct {
+		PublicKey string `json:"public_key"`
+	}
+	var one key
+	var keys []key
+	if json.Unmarshal(answer, &one) == nil {
+		keys = []key{one}
+	} else if err == nil { // the documentation shows a list
+		err = json.Unmarshal(answer, &keys)
+	}
+	for _, k := range keys {
+		out.Keys += k.PublicKey + "\n"
+	}
+	out.Keys = strings.TrimSpace(out.Keys)
+	return out, err
 }
 
 // Merge merges a merge request by the method of the project; only whether the commits are squashed

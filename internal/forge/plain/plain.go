@@ -27,6 +27,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -80,6 +81,11 @@ func (f *Forge) Ready(context.Context) error { return nil }
 // Requires is nothing: whoever may push to base may merge.
 func (f *Forge) Requires(context.Context) (forge.Requirements, error) {
 	return forge.Requirements{}, nil
+}
+
+// Merging has no ways: Furrow signs its merges, and people merge as they like.
+func (f *Forge) Merging(context.Context) (merging.Repository, error) {
+	return merging.Repository{}, nil
 }
 
 // Record has nothing to record: branches and commits say everything.

@@ -64,6 +64,8 @@ type fake struct {
 	refuses, dropped []string
 	// methods are the ways to merge; merge commits where there are none.
 	methods []pull.Method
+	// signing is what merging does to signatures.
+	signing pull.Signing
 }
 
 type fakeRequest struct {
@@ -329,6 +331,10 @@ func (s *fake) Pushers(context.Context) (out forge.Pushers, err error) {
 func (s *fake) Repository(context.Context) (out pull.Repository, err error) {
 	err = s.call("Repository", func() error { out.Methods = s.methods; return nil })
 	return out, err
+}
+
+func (s *fake) Signing(context.Context) (out pull.Signing, err error) {
+	return out, s.call("Signing", func() error { out = s.signing; return nil })
 }
 
 func (s *fake) Access(context.Context) (out pull.Access, err error) {

@@ -310,7 +310,7 @@ func (f *Forge) show(ctx context.Context, branch string, head git.Hash, g gate) 
 func (f *Forge) Requires(ctx context.Context) (forge.Requirements, error) {
 	f.asking.Lock()
 	defer f.asking.Unlock()
-	return f.required.get(ctx, f.clock.Now(), f.server.Requires)
+	return f.required.get(ctx, f.clock.Now(), requiredTime, f.server.Requires)
 }
 
 // asked is something that a server said, and when; at is zero before the first time.
@@ -319,9 +319,9 @@ type asked[T any] struct {
 	at time.Time
 }
 
-// get returns what the server said at most requiredTime ago.
-func (a *asked[T]) get(ctx context.Context, now time.Time, ask func(context.Context) (T, error)) (T, error) {
-	if a.at.IsZero() || now.Sub(a.at) >= requiredTime {
+// get returns what the server said, or asks again if that is as long ago as age.
+func (a *asked[T]) get(ctx context.Context, now time.Time, age time.Duration, ask func(context.Context) (T, error)) (T, error) {
+	if a.at.IsZero() || now.Sub(a.at) >= age {
 		of, err := ask(ctx)
 		if err != nil {
 			return *new(T), err

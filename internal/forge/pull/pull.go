@@ -8,6 +8,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -52,10 +53,11 @@ type Forge struct {
 
 	// listing is held before mu.
 	listing sync.Mutex
-	// asking guards required, what base asks of a merge, pushers, who may push to Furrow's branches, and
-	// tips, where all branches are, each with when that was asked.
+	// asking guards required, what base asks of a merge, merging, how people may merge, pushers, who may
+	// push to Furrow's branches, and tips, where all branches are, each with when that was asked.
 	asking   sync.Mutex
 	required asked[forge.Requirements]
+	merging  asked[merging.Repository]
 	pushers  asked[forge.Pushers]
 	tips     struct {
 		refs git.Refs

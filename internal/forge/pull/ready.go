@@ -31,7 +31,7 @@ func (f *Forge) unprotected(ctx context.Context) (who string, err error) {
 	}
 	f.asking.Lock()
 	defer f.asking.Unlock()
-	p, err := f.pushers.get(ctx, f.clock.Now(), f.server.Pushers)
+	p, err := f.pushers.get(ctx, f.clock.Now(), requiredTime, f.server.Pushers)
 	if err != nil || p.State != forge.PushersEverybody {
 		return "", err
 	}

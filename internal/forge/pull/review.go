@@ -1,7 +1,6 @@
 package pull
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +63,7 @@ func (f *Forge) observe(ctx context.Context, p forge.Proposal) (observation, err
 // commit that was read. The server knows only the user of our credentials and nobody can be
 // impersonated, so the message names by.
 func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) error {
-	method, queue, err := f.method(ctx)
+	methods, queue, err := f.methods(ctx)
 	if err != nil {
 		return err
 	}
@@ -73,6 +72,10 @@ func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) erro
 		s, err := f.observe(ctx, p)
 		if err == nil {
 			err = s.mayMerge(p)
+		}
+		var method Method
+		if err == nil {
+			method, err = choose(methods, p, s.Base != s.base)
 		}
 		if err == nil {
 			err = f.mergeOnce(ctx, s, s.merge(method, by), queue)
@@ -93,22 +96,25 @@ func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) erro
 	}
 }
 
-// method returns the first way to merge that does not fail where base has moved on at all, and
+// methods returns the ways to merge, those first that do not fail where base has moved on at all, and
 // whether a queue merges.
-func (f *Forge) method(ctx context.Context) (m Method, queue bool, err error) {
+func (f *Forge) methods(ctx context.Context) (all []Method, queue bool, err error) {
 	r, err := f.server.Repository(ctx)
 	if err != nil {
-		return "", false, err
+		return nil, false, err
 	}
+	var last []Method
 	for _, m := range r.Methods {
-		switch {
-		case m == FastForward:
-		case m == MergeCommit && len(r.Methods) > 1 && !r.Queue && f.isLinear(ctx):
-		default:
-			return m, r.Queue, nil
+		if m == FastForward || m == MergeCommit && len(r.Methods) > 1 && !r.Queue && f.isLinear(ctx) {
+			last = append(last, m)
+		} else {
+			all = append(all, m)
 		}
 	}
-	return cmp.Or(append(r.Methods, MergeCommit)...), r.Queue, nil
+	if all = append(all, last...); len(all) == 0 {
+		all = []Method{MergeCommit}
+	}
+	return all, r.Queue, nil
 }
 
 // isLinear reports whether base takes no merge commits, as far as that is known.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -65,6 +66,8 @@ type Server interface {
 	Queued(ctx context.Context, number int64) (Queued, error)
 	// Repository returns what the server says of the repository.
 	Repository(ctx context.Context) (Repository, error)
+	// Signing returns what merging does to signatures.
+	Signing(ctx context.Context) (Signing, error)
 	// Access returns what the credentials may do in the repository, as far as the server says.
 	Access(ctx context.Context) (Access, error)
 	// Budget returns what the server still allows, by its last answer, without asking it.
@@ -209,6 +212,19 @@ type Repository struct {
 	Archived bool
 	// DefaultBranch is the server's.
 	DefaultBranch string
+}
+
+// Signing is what a server does to signatures when it merges. A fast-forward keeps all; every other
+// commit that a merge makes is the server's.
+type Signing struct {
+	// Keys are the public keys that the server signs with; empty if it does not say.
+	Keys string
+	// Unsigned reports whether the server has no key to sign with.
+	Unsigned bool
+	// Rebase says whose signature a rebase leaves: Furrow's if the branch is up to date, or nobody's.
+	Rebase merging.Signer
+	// Keeping is the setting that allows a way to merge that keeps signatures; empty if there is none.
+	Keeping string
 }
 
 // Access is what credentials may do in a repository.

@@ -146,7 +146,8 @@ func (c *Client) Do(ctx context.Context, op string, ask func(context.Context) er
 }
 
 // Call makes one request to a path below the API, which may have a query. in is sent as JSON unless
-// it is nil, and the answer is read into out unless that is nil. The error is nil or a *Failure.
+// it is nil. The answer is read into out unless that is nil: as JSON or, into a *[]byte, as it is. The
+// error is nil or a *Failure.
 func (c *Client) Call(ctx context.Context, op, method, path string, in, out any) (header http.Header, err error) {
 	err = c.Do(ctx, op, func(ctx context.Context) error {
 		body, err := json.Marshal(in)
@@ -172,6 +173,10 @@ func (c *Client) Call(ctx context.Context, op, method, path string, in, out any)
 		header = response.Header
 		if out == nil || response.StatusCode/100 != 2 {
 			return nil
+		}
+		if text, raw := out.(*[]byte); raw {
+			*text, err = io.ReadAll(response.Body)
+			return err
 		}
 		return json.NewDecoder(response.Body).Decode(out)
 	})

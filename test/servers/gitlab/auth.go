@@ -125,6 +125,13 @@ func (b *budget) spend(h http.Header, now time.Time) bool {
 }
 
 // getToken shows the token of the call, unless it is one of OAuth.
+func (c *call) getSigningKey() *answer {
+	if c.s.signingKey == "" {
+		return notFound("")
+	}
+	return c.ok(object{"public_key": c.s.signingKey})
+}
+
 func (c *call) getToken() *answer {
 	t := c.asker
 	if t.oauth {

@@ -114,6 +114,7 @@ var mergeStatuses = []string{
 var operations = compile([]operation{
 	{method: "GET", path: projectPath, params: []string{"license boolean", "statistics boolean", "with_custom_attributes boolean"},
 		answer: projectFields, role: Guest, handle: (*call).getProject},
+	{method: "GET", path: "/web_commits/public_key", answer: []string{"public_key string"}, handle: (*call).getSigningKey},
 	{method: "GET", path: "/personal_access_tokens/self", answer: tokenFields, anyScope: true, handle: (*call).getToken},
 	{method: "GET", path: projectPath + "/members/all/:user_id", answer: memberFields, role: Guest, handle: (*call).getMember},
 	{method: "GET", path: projectPath + "/approval_rules", list: true, params: paged, answer: ruleFields, role: Developer, handle: (*call).listRules},

@@ -19,13 +19,15 @@ type Server struct {
 	t   testing.TB
 	dir string
 
-	mu       sync.Mutex
-	lastID   int64
-	offset   time.Duration
-	users    map[string]*user
-	projects map[string]*project // by lower-case path
-	moved    map[string]*project
-	tokens   map[string]*token
+	mu sync.Mutex
+	// signingKey is the public key that the server signs with.
+	signingKey string
+	lastID     int64
+	offset     time.Duration
+	users      map[string]*user
+	projects   map[string]*project // by lower-case path
+	moved      map[string]*project
+	tokens     map[string]*token
 
 	perMinute    int
 	rates        map[*user]*budget

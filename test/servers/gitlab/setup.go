@@ -84,6 +84,13 @@ func (s *Server) Configure(path string, change func(*Settings)) {
 	change(&s.mustProject(path).Settings)
 }
 
+// SignWith has the server sign what it commits; the key is the public one.
+func (s *Server) SignWith(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.signingKey = key
+}
+
 // Protect lets only a role and those above it push and merge to a branch.
 func (s *Server) Protect(path, branch string, from Role) {
 	s.mu.Lock()
