@@ -220,12 +220,15 @@ func (l located) age(now time.Time) string {
 
 // what says what it does, without the seed, cluster and tier that its name says already, and how much.
 func (l located) what() string {
-	what, destroys := strings.CutSuffix(l.proposal.Title, template.DestroysMark)
+	what := l.proposal.Title
+	if l.proposal.Destroys {
+		what = strings.TrimSuffix(what, template.DestroysMark)
+	}
 	if len(l.proposal.Tiers) == 1 && l.carries(l.shortName()) {
 		t := l.proposal.Tiers[0].Tier
 		what = strings.TrimSuffix(what, fmt.Sprintf(" %s on %s, tier %s", t.Seed, t.Cluster, t.Number()))
 	}
-	if destroys {
+	if l.proposal.Destroys {
 		what += template.DestroysMark
 	}
 	if l.proposal.Edited || foreign(l.proposal) {

@@ -20,7 +20,7 @@ import (
 func (s *slice) graft(a *pass.Action) error {
 	r := s.repo
 	request := &forge.Request{
-		Branch: a.Branch, Carried: forge.Carried{Digest: a.Digest, Tiers: a.Tiers}, Title: a.Title, Body: a.Body, Shut: a.Why, Labels: a.Labels,
+		Branch: a.Branch, Carried: forge.Carried{Digest: a.Digest, Tiers: a.Tiers, Destroys: a.Destroys}, Title: a.Title, Body: a.Body, Shut: a.Why, Labels: a.Labels,
 	}
 	meta := git.CommitMeta{Author: s.person, Message: forge.AddTrailers(a.Title+"\n\n"+a.Message, s.trailers(a, request.Carried))}
 	graft, err := r.Mirror.Graft(r.head, edits(a.Entries), meta)

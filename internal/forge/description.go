@@ -123,6 +123,9 @@ func (c Carried) Trailers() []Trailer {
 		}
 		out = append(out, Trailer{TrailerTier, value})
 	}
+	if c.Destroys {
+		out = append(out, Trailer{TrailerDestroys, "data"})
+	}
 	return append(out, Trailer{TrailerDigest, c.Digest})
 }
 
@@ -136,6 +139,8 @@ func CarriedBy(message string) Carried {
 			c.Digest = t.Value
 		case TrailerTier:
 			tiers = append(tiers, t.Value)
+		case TrailerDestroys:
+			c.Destroys = true
 		}
 	}
 	if c.Tiers = members(tiers, c.Digest); len(c.Tiers) == 0 {

@@ -54,3 +54,13 @@ func TestMarksAreTakenOutWithoutATrace(t *testing.T) {
 		}
 	}
 }
+
+func TestACommitSaysThatItDestroysData(t *testing.T) {
+	for _, destroys := range []bool{true, false} {
+		carried := forge.Alone(layout.Tier{Seed: "a", Cluster: "c"}, "sha256:1")
+		carried.Destroys = destroys
+		if got := forge.CarriedBy(forge.AddTrailers("Update a", carried.Trailers())); got.Destroys != destroys {
+			t.Errorf("written %t, read %+v", destroys, got)
+		}
+	}
+}

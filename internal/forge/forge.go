@@ -43,6 +43,8 @@ const (
 	TrailerTier   = "Furrow-Tier"
 	TrailerPlan   = "Furrow-Plan"
 	TrailerDigest = "Furrow-Digest"
+	// TrailerDestroys is on the commit of a proposal that destroys data when it is merged.
+	TrailerDestroys = "Furrow-Destroys"
 	// TrailerRejected is on the commit by which a person rejects a proposal on
 	// plain Git; its value is the rejected digest.
 	TrailerRejected = "Furrow-Rejected"
@@ -54,6 +56,8 @@ type Carried struct {
 	Digest string
 	// Tiers each have the digest of their own.
 	Tiers []layout.Member
+	// Destroys reports whether merging it destroys data.
+	Destroys bool
 }
 
 // Alone returns what a proposal of one tier carries.

@@ -70,6 +70,8 @@ type Action struct {
 	Title   string          `json:"title,omitempty"`
 	Body    string          `json:"body,omitempty"`
 	Message string          `json:"message,omitempty"`
+	// Destroys reports whether merging it destroys data.
+	Destroys bool `json:"destroys,omitempty"`
 	// Labels are for a forge that has them.
 	Labels []string `json:"labels,omitempty"`
 	// Revision is that of the control plane that the plan was made from.

@@ -60,7 +60,7 @@ func (d *decider) propose(s *Seed, tiers []layout.Tier, gate string, act Action)
 	}
 	act.Message = review.Message(vars)
 	act.Labels, err = template.RenderLabels(d.labelsText(act.Repo, spec), vars)
-	if len(vars.Destroys) > 0 { // also where a template of the control plane leaves it out
+	if act.Destroys = len(vars.Destroys) > 0; act.Destroys { // also where a template of the control plane leaves it out
 		act.Title += template.DestroysMark
 	}
 	return act, err

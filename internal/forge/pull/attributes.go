@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
-	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/internal/forge"
 )
 
@@ -119,7 +118,7 @@ func (f *Forge) stateLabels(p forge.Proposal, shut string) (apply, all []string)
 	for _, state := range []struct {
 		label string
 		is    bool
-	}{{LabelWaiting, shut != ""}, {LabelDestroys, strings.HasSuffix(p.Title, template.DestroysMark)}, {LabelEdited, p.Edited}, {LabelConflict, p.Edited && p.Stale}} {
+	}{{LabelWaiting, shut != ""}, {LabelDestroys, p.Destroys}, {LabelEdited, p.Edited}, {LabelConflict, p.Edited && p.Stale}} {
 		item := kindLabel + " " + state.label
 		if all = append(all, item); state.is {
 			apply = append(apply, item)

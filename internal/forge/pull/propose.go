@@ -159,7 +159,7 @@ func (f *Forge) edit(ctx context.Context, number int64, e Edit) (Request, error)
 // the repository.
 func (f *Forge) create(ctx context.Context, r forge.Request) (Request, error) {
 	with := f.opensWith(r)
-	states, _ := f.stateLabels(forge.Proposal{Title: r.Title}, r.Shut)
+	states, _ := f.stateLabels(forge.Proposal{Carried: r.Carried}, r.Shut)
 	n := NewRequest{Branch: r.Branch, Title: r.Title, Body: forge.Describe(r), Attributes: attributesOf(f.allowed(0, append(with, states...)))}
 	pauses, last := retries, false
 	for try := 1; ; try++ {

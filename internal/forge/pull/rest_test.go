@@ -89,14 +89,27 @@ func TestTheTextFollowsTheGate(t *testing.T) {
 	}
 }
 
+// TestWhatDestroysDataIsLabelled: what a proposal does decides, and not what a template has as its title.
 func TestWhatDestroysDataIsLabelled(t *testing.T) {
 	t.Parallel()
-	s, _ := newAttributedSite(t)
-	r := s.push("w1", fleet(1)...)[0]
-	r.Title += " (destroys data)"
-	_, err := s.forge.Propose(s.Context(), r)
-	s.must(err)
-	if got := s.server.requests[0].Labels; !slices.Contains(got, pull.LabelDestroys) {
-		t.Errorf("the labels are %q", got)
+	for name, c := range map[string]struct {
+		title    string
+		destroys bool
+	}{
+		"as its title says":         {"Update a (destroys data)", true},
+		"its title does not say so": {"Update a", true},
+		"only its title says so":    {"Update a (destroys data)", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := newAttributedSite(t)
+			r := s.push("w1", fleet(1)...)[0]
+			r.Title, r.Destroys = c.title, c.destroys
+			_, err := s.forge.Propose(s.Context(), r)
+			s.must(err)
+			if got := s.server.requests[0].Labels; slices.Contains(got, pull.LabelDestroys) != c.destroys {
+				t.Errorf("the labels are %q", got)
+			}
+		})
 	}
 }
