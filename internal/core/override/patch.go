@@ -44,14 +44,18 @@ func (o *Override) Apply(to *manifest.Object) (*manifest.Object, error) {
 	if err != nil {
 		return nil, manifest.Problems{o.refused(part+at, to, err.Error(), "Correct the patch, or the target.")}
 	}
-	found, err := manifest.Parse("", text)
-	if err != nil {
-		return nil, o.unsound(part, to, err)
+	made, err := manifest.NewJSON(to.Source, text)
+	if err != nil || made.ID != to.ID { // refused below: only a document says what else it may be
+		found, err := manifest.Parse("", text)
+		if err != nil {
+			return nil, o.unsound(part, to, err)
+		}
+		if len(found) != 1 {
+			return nil, manifest.Problems{o.refused(part, to, "nothing is left of the object", "Use a rule in spec.placement to keep an object off a cluster.")}
+		}
+		made = found[0]
 	}
-	if len(found) != 1 {
-		return nil, manifest.Problems{o.refused(part, to, "nothing is left of the object", "Use a rule in spec.placement to keep an object off a cluster.")}
-	}
-	after := &found[0]
+	after := &made
 	after.Source, after.Written = to.Source, to.Written
 	if reflect.DeepEqual(after.Body, to.Body) {
 		return to, nil
