@@ -90,7 +90,7 @@ func (d *tierDecider) gather() (release.TierFacts, error) {
 	}
 	if c, ok := d.carrier(d.plan, d.previous, d.tier, d.name); ok {
 		f.Proposal = &release.Proposal{
-			Group: c.group, Digest: c.digest, Edited: c.Edited, Unknown: !d.repo.Amends, Rejected: c.Rejected, Reason: c.Reason,
+			Group: c.group, Branch: c.branch, Digest: c.digest, Edited: c.Edited, Unknown: !d.repo.Amends, Rejected: c.Rejected, Reason: c.Reason,
 			Stale: c.Stale, Behind: d.isBehind(c.Proposal), Outside: d.outside(c.Proposal), Differs: difference(c.Proposal),
 		}
 	}

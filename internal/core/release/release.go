@@ -111,6 +111,8 @@ const (
 type Proposal struct {
 	// Group is the name of its group; empty where it carries the tier alone.
 	Group string
+	// Branch is the branch that has it.
+	Branch string `json:"Branch,omitempty"`
 	// Digest is the digest of the tier's entries in it.
 	Digest string
 	// Edited reports whether a person changed it, and Unknown whether the tier is held
@@ -132,6 +134,16 @@ type Proposal struct {
 	Behind bool
 	// Checks are what the checks of the forge say of it; nil where they were not asked for.
 	Checks *Checks `json:"Checks,omitempty"`
+}
+
+// deletion says how to delete the proposal's branch, in a clone of its repository.
+func (p *Proposal) deletion() string { return deletionOf(p.Branch) }
+
+func deletionOf(branch string) string {
+	if branch == "" {
+		return "delete its branch"
+	}
+	return "delete its branch: git push origin --delete " + branch
 }
 
 // TierFacts is what a pass has gathered about one tier.
@@ -443,9 +455,9 @@ func (d *decision) judgeProposal(s *TierStatus) {
 	case p.Differs != "":
 		s.StaleReason, s.Stale = v1alpha1.ReasonProposalDiffers, p.Differs
 	case p.Outside != "":
-		s.StaleReason, s.Stale = v1alpha1.ReasonProposalTooWide, fmt.Sprintf("merging it would also change %s, which is not part of the tier. Take that out of the branch, or delete the branch", p.Outside)
+		s.StaleReason, s.Stale = v1alpha1.ReasonProposalTooWide, fmt.Sprintf("merging it would also change %s, which is not part of the tier. Take that out of the branch, or %s", p.Outside, p.deletion())
 	case p.Stale && p.Edited:
-		s.StaleReason, s.Stale = v1alpha1.ReasonEditedAndStale, "the base branch has changed under it, and a person has edited it. Rebase it onto the base branch, or delete its branch"
+		s.StaleReason, s.Stale = v1alpha1.ReasonEditedAndStale, "the base branch has changed under it, and a person has edited it. Rebase it onto the base branch, or "+p.deletion()
 	case p.Stale:
 		s.StaleReason, s.Stale = v1alpha1.ReasonProposalStale, "the base branch has changed under it; it is updated first"
 	}

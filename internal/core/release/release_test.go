@@ -262,7 +262,7 @@ func TestNext(t *testing.T) {
 			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Act: release.ActSupersede, Waits: []release.State{release.Queued}},
 		},
 		"Held when a person edited the open proposal and the plan changed since": {
-			makePlan().proposal(mgmt0, release.Proposal{Digest: "other", Edited: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonEditedAndOutdated},
+			makePlan().proposal(mgmt0, release.Proposal{Branch: "furrow/main/tier/edge/mgmt/00", Digest: "other", Edited: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonEditedAndOutdated},
 		},
 		"Held when a person edited and rejected it, and the plan changed since": {
 			makePlan().proposal(mgmt0, release.Proposal{Digest: "other", Edited: true, Rejected: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonEditedAndOutdated},
