@@ -494,9 +494,35 @@ type SeedStatus struct {
 	// +optional
 	OmittedUnconfirmed int32 `json:"omittedUnconfirmed,omitempty"`
 
+	// Confirmed says who confirmed what the deletion guard held, and when; empty if nobody did, or nothing
+	// of it is left to do.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Confirmed string `json:"confirmed,omitempty"`
+
+	// Abandoned are the first of the clusters that the seed is on and that were abandoned.
+	// +optional
+	// +listType=map
+	// +listMapKey=cluster
+	// +kubebuilder:validation:MaxItems=8
+	Abandoned []AbandonedCluster `json:"abandoned,omitempty"`
+
 	// Handled are the requests of people that were acted on, by annotation.
 	// +optional
 	Handled HandledRequests `json:"handled,omitempty,omitzero"`
+}
+
+// AbandonedCluster is a cluster that was given up.
+type AbandonedCluster struct {
+	// Cluster is its name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Cluster string `json:"cluster"`
+	// By says who abandoned it, and when.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	By string `json:"by,omitempty"`
 }
 
 // RolloutProgress is how far the waves of a seed are.

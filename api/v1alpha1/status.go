@@ -58,8 +58,8 @@ const (
 	// AnnotationRollout asks for a rollout to be paused, resumed or sped up: pause, resume, skip and the
 	// name of a wave, or now; then the time, and, where they are given, by and who, because and why.
 	AnnotationRollout = Group + "/rollout"
-	// AnnotationAbandon lists, separated by commas, clusters that are given up: removals from
-	// them is not waited for.
+	// AnnotationAbandon lists, separated by commas, clusters that are given up: removals do not wait
+	// for them. By and who may follow.
 	AnnotationAbandon = Group + "/abandon"
 )
 

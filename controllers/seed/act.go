@@ -240,9 +240,10 @@ func (r *Reconciler) handleAbandon(ctx context.Context, s *reconcileState, q *en
 			continue
 		}
 		done := true
+		_, by, _ := parseRequest(is)
 		for _, cluster := range list(is) {
 			if !before[cluster] {
-				before[cluster] = r.do(ctx, seed, "abandon cluster "+cluster, func() error { return q.Abandon(ctx, cluster) })
+				before[cluster] = r.do(ctx, seed, "abandon cluster "+cluster, func() error { return q.Abandon(ctx, cluster, by) })
 			}
 			done = done && before[cluster]
 		}
@@ -278,8 +279,10 @@ func requested(seed *v1alpha1.Seed, annotation string, most int) string {
 	return truncate.Prefix(value, most)
 }
 
+// list returns the names in a list, which may end with who asks: "edge-1,edge-2 by Ada".
 func list(text string) []string {
-	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
+	words, _, _ := parseRequest(text)
+	return strings.FieldsFunc(strings.Join(words, " "), func(c rune) bool { return c == ',' || c == ' ' })
 }
 
 // finish reports the result of the pass: it writes each changed status once, and emits one event

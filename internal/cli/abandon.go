@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 func newAbandon() *cobra.Command {
 	var session sessionFlags
 	var undo bool
+	var who whoFlags
 	cmd := &cobra.Command{
 		Use:   "abandon CLUSTER",
 		Short: "Give up a cluster that never answers again, so seeds can leave it",
@@ -35,7 +37,8 @@ what was orphaned by then stays so.`,
 		if err != nil {
 			return err
 		}
-		ask, done := requests.Abandon, "Requested: from the next pass on, no removal waits for cluster %s. See 'furrow status'; to take it back, 'furrow abandon %[1]s --undo'."
+		ask := func(ctx context.Context, cluster string) error { return requests.Abandon(ctx, cluster, who.by) }
+		done := "Requested: from the next pass on, no removal waits for cluster %s. See 'furrow status'; to take it back, 'furrow abandon %[1]s --undo'."
 		if undo {
 			ask, done = requests.UndoAbandon, "Undone: from the next pass on, removals from cluster %s wait for it again. See 'furrow status'."
 		}
@@ -49,6 +52,7 @@ what was orphaned by then stays so.`,
 		return abandonTable(cmd.OutOrStdout(), fmt.Sprintf(done, args[0]), seeds, args[0])
 	})
 	session.addAsking(cmd)
+	who.addBy(cmd)
 	cmd.Flags().BoolVar(&undo, "undo", false, "take it back: wait for the cluster again")
 	return cmd
 }

@@ -21,6 +21,7 @@ import (
 // each.
 type kubeAbandon struct {
 	undo, yes bool
+	who       whoFlags
 	wait      waitFlags
 }
 
@@ -45,6 +46,7 @@ runs there is left behind. It changes nothing but with --yes; without it, it say
 	}
 	f.addAll(cmd)
 	a.wait.add(cmd)
+	a.who.addBy(cmd)
 	cmd.Flags().BoolVar(&a.undo, "undo", false, "take it back")
 	cmd.Flags().BoolVarP(&a.yes, "yes", "y", false, "confirm that what runs on the cluster is given up")
 	return cmd
@@ -124,7 +126,8 @@ func (a *kubeAbandon) seeds(ctx context.Context, c *kubeCluster, cluster string)
 // abandoned returns the clusters that a Seed has given up, by its annotation.
 func abandoned(s *v1alpha1.Seed) []string {
 	var out []string
-	for _, name := range strings.Split(s.Annotations[v1alpha1.AnnotationAbandon], ",") {
+	names, _, _ := strings.Cut(s.Annotations[v1alpha1.AnnotationAbandon], " by ")
+	for _, name := range strings.Split(names, ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			out = append(out, name)
 		}
@@ -138,7 +141,7 @@ func abandoned(s *v1alpha1.Seed) []string {
 // what the other asked for.
 func (a *kubeAbandon) ask(ctx context.Context, c *kubeCluster, seed *v1alpha1.Seed, cluster string) (asked, error) {
 	for {
-		list := a.listed(seed, cluster)
+		list := a.listed(ctx, seed, cluster)
 		err := c.annotate(ctx, seed, abandonment.annotation, list, client.MergeFromWithOptimisticLock{})
 		if !apierrors.IsConflict(err) {
 			return askedOf(seed, abandonment, list), err
@@ -149,12 +152,17 @@ func (a *kubeAbandon) ask(ctx context.Context, c *kubeCluster, seed *v1alpha1.Se
 	}
 }
 
-// listed returns the Seed's list with the cluster, or without it, sorted and without repetitions.
-func (a *kubeAbandon) listed(seed *v1alpha1.Seed, cluster string) string {
+// listed returns the Seed's list with the cluster, or without it, sorted and without repetitions; then
+// who asks.
+func (a *kubeAbandon) listed(ctx context.Context, seed *v1alpha1.Seed, cluster string) string {
 	names := slices.DeleteFunc(abandoned(seed), func(n string) bool { return n == cluster })
 	if !a.undo {
 		names = append(names, cluster)
 	}
 	slices.Sort(names)
-	return strings.Join(slices.Compact(names), ",")
+	list := strings.Join(slices.Compact(names), ",")
+	if by := strings.Join(strings.Fields(a.who.who(ctx)), " "); by != "" && !a.undo {
+		list += " by " + by
+	}
+	return list
 }

@@ -538,8 +538,8 @@ func TestAControllerThatActsLaterIsWaitedFor(t *testing.T) {
 func TestAbandonedClustersAreAList(t *testing.T) {
 	a := newAPI(t)
 	for _, step := range []struct{ words, want string }{
-		{"abandon west --yes --wait=false", "west"},
-		{"abandon east --yes --wait=false", "east,west"},
+		{"abandon west --yes --wait=false --by Ada", "west by Ada"},
+		{"abandon east --yes --wait=false --by Bob", "east,west by Bob"},
 		{"abandon west --undo --wait=false", "east"},
 		{"abandon east --undo --wait=false", ""},
 	} {

@@ -245,6 +245,20 @@ func (l located) what() string {
 // summaryLine is what review.Message begins with: how many objects change.
 var summaryLine = regexp.MustCompile(`^\d+ (added|changed|moved|removed|unchanged)\b`)
 
+// asked says who asked for what the proposal does, as far as a run has reported it: who confirmed what
+// the deletion guard held of its seed, and who abandoned its clusters.
+func (l located) asked() (lines [][]string) {
+	if l.states.Confirmed != "" {
+		lines = append(lines, []string{"Confirmed", l.states.Confirmed + "; the deletion guard held what leaves"})
+	}
+	for _, a := range l.states.Abandoned {
+		if slices.ContainsFunc(l.proposal.Tiers, func(m layout.Member) bool { return m.Tier.Cluster == a.Cluster }) {
+			lines = append(lines, []string{"Abandoned", strings.TrimSpace(a.Cluster + " " + a.By)})
+		}
+	}
+	return lines
+}
+
 // ownerLabel names whose proposal it is.
 func (l located) ownerLabel() string {
 	switch {
@@ -489,6 +503,7 @@ func proposalTable(w io.Writer, l located, requires []string, text string) {
 	if len(requires) > 0 {
 		lines = append(lines, []string{"To merge", strings.Join(requires, ", ")})
 	}
+	lines = append(lines, l.asked()...)
 	if !l.ours {
 		lines = append(lines, []string{"Owner", l.ownerLabel()})
 	}

@@ -80,8 +80,9 @@ func TestWhatDeletesSomethingIsMergedOnlyWithRemovals(t *testing.T) {
 	p.git("control-plane", "rm", "--quiet", "seeds/shop.yaml")
 	p.commit(nil)
 	p.furrow("run", "--once", "--simulate") // which says that the deletion guard holds it
-	p.must("confirm", "shop")
+	p.must("confirm", "shop", "--by", "Ada Lovelace")
 	p.pass()
+	mustContain(t, p.must("pr", "show", "shop/east/01"), "Confirmed", "by Ada Lovelace at ", "the deletion guard held what leaves")
 	before := p.git("fleet.git", "rev-parse", "main")
 	mustContain(t, p.must("pr", "merge", "--all"), "Left out: 2 proposals that delete something. --removals merges them too.\n")
 	p.refused("shop/east/01 deletes something. Read it with 'furrow pr show shop/east/01', and merge it with --removals", "pr", "merge", "shop/east/01")

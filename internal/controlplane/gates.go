@@ -32,6 +32,10 @@ type Gates struct {
 type SeedStates struct {
 	Tiers map[layout.Tier]release.State
 	Waves []release.WaveStatus
+	// Confirmed says who confirmed what the deletion guard held, and Abandoned who abandoned clusters
+	// that the seed is on.
+	Confirmed string
+	Abandoned []state.Abandonment
 }
 
 // Seed returns what was reported of a seed; nothing where no run did.
@@ -101,7 +105,7 @@ func (g *Gates) add(report *state.State) {
 	}
 	for i := range report.Seeds {
 		seed := report.Seeds[i].Name
-		states := SeedStates{Tiers: map[layout.Tier]release.State{}}
+		states := SeedStates{Tiers: map[layout.Tier]release.State{}, Confirmed: report.Seeds[i].Confirmed, Abandoned: report.Seeds[i].Abandoned}
 		for _, t := range report.Seeds[i].Tiers {
 			states.Tiers[layout.Tier{Seed: seed, Cluster: t.Cluster, Ordinal: t.Ordinal}] = t.State
 			if p := t.Proposal; p != nil && !g.found[p.Branch].at.After(report.LastPass) {

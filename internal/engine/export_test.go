@@ -35,7 +35,7 @@ func (e *Engine) Overwritten(ctx context.Context, seed string) (pass.Overwrites,
 }
 
 func (e *Engine) Abandon(ctx context.Context, cluster string) error {
-	_, err := request(ctx, e, func(q *Requests) (any, error) { return nil, q.Abandon(ctx, cluster) })
+	_, err := request(ctx, e, func(q *Requests) (any, error) { return nil, q.Abandon(ctx, cluster, "") })
 	return err
 }
 

@@ -119,6 +119,9 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 		}
 	}
 	out.Clusters = o.clusters(&out.State)
+	for i := range out.Seeds {
+		out.Seeds[i].NoteAbandoned(out.Clusters)
+	}
 	out.CountProposals()
 	if o.engine.last != nil {
 		out.KeepSince(o.engine.last)

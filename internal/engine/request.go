@@ -317,9 +317,9 @@ func (q *Requests) person(by string) git.Person {
 	return who
 }
 
-// Abandon gives a cluster up that never answers again: what is to go from it no
+// Abandon gives a cluster up that never answers again, for somebody: what is to go from it no
 // longer waits for it.
-func (q *Requests) Abandon(ctx context.Context, cluster string) error {
+func (q *Requests) Abandon(ctx context.Context, cluster, by string) error {
 	o := q.observation
 	marks, err := o.marksOf(cluster)
 	if err != nil {
@@ -337,7 +337,7 @@ func (q *Requests) Abandon(ctx context.Context, cluster string) error {
 		if !r.facts.Asked(branch).IsZero() {
 			continue
 		}
-		if err := r.mark(ctx, branch, marks[name], q.person("")); err != nil {
+		if err := r.mark(ctx, branch, marks[name], q.person(by)); err != nil {
 			return err
 		}
 	}

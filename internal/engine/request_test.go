@@ -44,7 +44,7 @@ func TestAHundredRequestsListNothingThemselves(t *testing.T) {
 			}
 		}
 		for range seeds * 3 {
-			if err := q.Abandon(ctx, "site-0"); err != nil {
+			if err := q.Abandon(ctx, "site-0", ""); err != nil {
 				t.Error(err)
 			}
 			if err := q.UndoAbandon(ctx, "site-0"); err != nil {

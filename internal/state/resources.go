@@ -53,6 +53,11 @@ func (s *Seed) ToStatus(status *v1alpha1.SeedStatus) {
 	}
 	status.Blockers, status.Rollout = s.blockers(), s.Rollout.toStatus()
 	status.Unconfirmed, status.OmittedUnconfirmed = shown(s.Unconfirmed, v1alpha1.MaxUnconfirmed)
+	status.Confirmed = Cut(s.Confirmed)
+	status.Abandoned = nil
+	for _, a := range s.Abandoned[:min(v1alpha1.MaxUnconfirmed, len(s.Abandoned))] {
+		status.Abandoned = append(status.Abandoned, v1alpha1.AbandonedCluster{Cluster: a.Cluster, By: Cut(a.By)})
+	}
 }
 
 // toStatus writes a rollout as a Seed has it.
@@ -224,6 +229,10 @@ func fromSeed(s *v1alpha1.Seed) Seed {
 		Namespace: s.Namespace, Name: s.Name, State: cmp.Or(s.Status.State, Unknown), Suspended: s.Spec.Suspend,
 		Removal:     s.Status.Plan != nil && s.Status.Plan.Removal || !s.DeletionTimestamp.IsZero(),
 		Unconfirmed: s.Status.Unconfirmed, OmittedWarnings: int(s.Status.Warnings), Rollout: rolloutOf(s.Status.Rollout),
+		Confirmed: s.Status.Confirmed,
+	}
+	for _, a := range s.Status.Abandoned {
+		out.Abandoned = append(out.Abandoned, Abandonment(a))
 	}
 	if p := s.Status.Plan; p != nil {
 		out.Revision = cmp.Or(p.Revision, s.Status.Revision)

@@ -187,6 +187,8 @@ type Seed struct {
 	// Confirmed says who confirmed what the deletion guard held of it, and when; empty where nobody did,
 	// or it is done.
 	Confirmed string `json:"confirmed,omitempty"`
+	// Abandoned are the clusters that it is on and that were abandoned.
+	Abandoned []Abandonment `json:"abandoned,omitempty"`
 	// Rollout is the pace of the seed; nil where it has none.
 	Rollout *Rollout `json:"rollout,omitempty"`
 	Tiers   []Tier   `json:"tiers,omitempty"`
@@ -304,6 +306,23 @@ func (s *State) Seed(name string) (*Seed, bool) {
 		return nil, false
 	}
 	return &s.Seeds[i], true
+}
+
+// Abandonment is a cluster that was given up.
+type Abandonment struct {
+	Cluster string `json:"cluster"`
+	// By says who, and when: "by Ada at 2026-11-23 09:00 UTC".
+	By string `json:"by,omitempty"`
+}
+
+// NoteAbandoned notes which of the clusters that the seed is on were abandoned, and by whom.
+func (s *Seed) NoteAbandoned(clusters []Cluster) {
+	s.Abandoned = nil
+	for _, c := range clusters {
+		if c.Abandoned && slices.ContainsFunc(s.Tiers, func(t Tier) bool { return t.Cluster == c.Name }) {
+			s.Abandoned = append(s.Abandoned, Abandonment{c.Name, c.AbandonedBy})
+		}
+	}
 }
 
 // KeepSince copies times from an earlier state: what cannot be read still, and tiers that are in
