@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/draw"
@@ -27,6 +29,7 @@ var formatOfFile = map[string]string{".svg": "svg", ".mmd": "mermaid", ".mermaid
 type graphCommand struct {
 	planCommand
 	format, file string
+	states       bool
 }
 
 func newGraph() *cobra.Command {
@@ -47,6 +50,7 @@ Graphviz (dot), and JSON. Without -o the extension of --out chooses. It exits wi
 cannot be planned.`,
 		Example: `  furrow graph --control-plane . --seed edge-5g --out plan.svg
   furrow graph -f seeds/edge-5g.yaml --control-plane .
+  furrow graph --control-plane . --seed edge-5g --states --out now.svg
   furrow graph --control-plane . --seed edge-5g -o dot | dot -Tpng -o plan.png`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return g.run(cmd) },
@@ -60,31 +64,65 @@ cannot be planned.`,
 	mustComplete(cmd, "seed", g.session.completeSeeds)
 	cmd.Flags().Var(textFlag(&g.file, "", possibleFile), "out", "file to write instead of the standard output")
 	files(cmd, "out")
+	cmd.Flags().BoolVar(&g.states, "states", false, "add the state of each tier as of the last pass")
 	return cmd
 }
 
 // draw writes the graph of the only plan.
 func (g *graphCommand) draw(cmd *cobra.Command, plans []*plan.Plan) error {
+	var stateOf func(cluster string, ordinal int) string
+	if g.states && len(plans) == 1 {
+		states, err := g.readStates(cmd, plans[0].Seed)
+		if err != nil {
+			return err
+		}
+		stateOf = func(cluster string, ordinal int) string {
+			return states[layout.Tier{Seed: plans[0].Seed, Cluster: cluster, Ordinal: ordinal}]
+		}
+	}
 	format := cmp.Or(g.format, formatOfFile[strings.ToLower(filepath.Ext(g.file))])
 	if g.file == "" {
-		return writeGraph(raw(cmd.OutOrStdout()), plans, cmp.Or(format, graphFormats[0]))
+		return writeGraph(raw(cmd.OutOrStdout()), plans, cmp.Or(format, graphFormats[0]), stateOf)
 	}
 	if format == "" {
 		return usageError{fmt.Errorf("--out %s: the extension names no format; choose one with -o", g.file)}
 	}
 	var out strings.Builder
-	if err := writeGraph(&out, plans, format); err != nil {
+	if err := writeGraph(&out, plans, format, stateOf); err != nil {
 		return err
 	}
 	return os.WriteFile(g.file, []byte(out.String()), 0o644)
 }
 
-// writeGraph writes the graph of the only plan in a format.
-func writeGraph(w io.Writer, plans []*plan.Plan, format string) error {
+// readStates returns the states of a seed's tiers as of the last pass.
+func (g *graphCommand) readStates(cmd *cobra.Command, seed string) (map[layout.Tier]string, error) {
+	if g.input.given() {
+		return nil, usageError{errors.New("--states shows what a control plane has planted: leave out -f")}
+	}
+	s, err := g.session.open(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	report, err := s.Status(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	out := map[layout.Tier]string{}
+	if of, planted := report.Seed(seed); planted {
+		for _, t := range of.Tiers {
+			out[layout.Tier{Seed: seed, Cluster: t.Cluster, Ordinal: t.Ordinal}] = string(t.State)
+		}
+	}
+	return out, nil
+}
+
+// writeGraph writes the graph of the only plan in a format. stateOf may be nil.
+func writeGraph(w io.Writer, plans []*plan.Plan, format string, stateOf func(cluster string, ordinal int) string) error {
 	if len(plans) > 1 {
 		return manifest.Problem{Reason: v1alpha1.ReasonInvalidArgument, Message: "a graph is of one seed; choose one with --seed"}
 	}
-	g := draw.New(plans[0], draw.Names{Without: func(cluster, text string) string { return general(ofCluster{cluster, text}) }, Runs: runsOf, Wave: func(cluster string) string { return waveOf(plans[0], cluster) }})
+	g := draw.New(plans[0], draw.Names{Without: func(cluster, text string) string { return general(ofCluster{cluster, text}) }, Runs: runsOf, Wave: func(cluster string) string { return waveOf(plans[0], cluster) }, State: stateOf})
 	var text string
 	switch format {
 	case "dot":

@@ -45,3 +45,21 @@ func TestTheExtensionOfAFileChoosesTheFormatOfAGraph(t *testing.T) {
 		t.Errorf("with another extension it ends with %d: %s", r.code, r.stderr)
 	}
 }
+
+func TestAGraphHasTheStatesOfTheLastPass(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
+	if r := p.furrow("graph", "--states"); r.code == 0 || !strings.Contains(r.stderr, "furrow run") {
+		t.Errorf("before the first pass it ends with %d: %s", r.code, r.all())
+	}
+	p.must("run", "--once")
+	for _, format := range graphFormats {
+		mustContain(t, p.must("graph", "--states", "-o", format), "Proposed", "Blocked")
+		if text := p.must("graph", "-o", format); strings.Contains(text, "Proposed") {
+			t.Errorf("without --states, as %s it has states:\n%s", format, text)
+		}
+	}
+	if r := p.furrow("graph", "--states", "-f", p.at("control-plane/seeds/web.yaml")); r.code != exitUsage {
+		t.Errorf("of a file it ends with %d: %s", r.code, r.all())
+	}
+}

@@ -272,7 +272,7 @@ func (c *planCommand) show(cmd *cobra.Command, outcomes map[string]*plan.Outcome
 // print writes plans in the format of -o.
 func (c *planCommand) print(cmd *cobra.Command, plans []*plan.Plan) error {
 	if slices.Contains(c.output.graphs, c.output.format) {
-		return writeGraph(raw(cmd.OutOrStdout()), plans, c.output.format)
+		return writeGraph(raw(cmd.OutOrStdout()), plans, c.output.format, nil)
 	}
 	views := make([]planDocument, len(plans))
 	for i, p := range plans {

@@ -20,7 +20,7 @@ func (g *Graph) title() string { return "Plan of seed " + g.Seed }
 // text returns the lines that are shown of a tier: its name, with the number of its objects where
 // these have no line each, and the objects.
 func (t *Tier) text() []string {
-	name := t.Name
+	name := t.label()
 	switch n := len(t.ids); {
 	case t.listed():
 	case n == 1:
@@ -126,7 +126,7 @@ func (g *Graph) DOT() string {
 			case t.Lane != l:
 			case g.few && len(t.ids) > 0:
 				line(2, "subgraph cluster_t%d {", i)
-				line(3, "label=%s;", dotText(t.Name))
+				line(3, "label=%s;", dotText(t.label()))
 				for n, id := range t.ids {
 					line(3, "t%do%d [label=%s, tooltip=%s];", i, n, dotText(t.nameOf(id)), dotText(t.Objects[n]))
 				}
@@ -207,7 +207,7 @@ func (g *Graph) Mermaid() string {
 			switch {
 			case t.Lane != l:
 			case g.few && len(t.ids) > 0:
-				line(2, "subgraph t%d[%s]", i, mermaidText(t.Name))
+				line(2, "subgraph t%d[%s]", i, mermaidText(t.label()))
 				for n, id := range t.ids {
 					line(3, "t%do%d[%s]", i, n, mermaidText(t.nameOf(id)))
 				}

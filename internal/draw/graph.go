@@ -75,6 +75,9 @@ type Tier struct {
 	Name  string `json:"name"`
 	Lane  int    `json:"lane"`
 	Level int    `json:"level"`
+	// State is the state of the tier, or how many clusters of the lane have it in which; empty where
+	// that was not asked for or is not known.
+	State string `json:"state,omitempty"`
 	// Objects are ids. They have the text "<cluster>" where the clusters of a lane have the names of
 	// theirs.
 	Objects []string `json:"objects,omitempty"`
@@ -82,6 +85,14 @@ type Tier struct {
 	ids     []manifest.ID
 	// grouped reports whether its objects are named by kind, several in a line.
 	grouped bool
+}
+
+// label names the tier, with its state.
+func (t *Tier) label() string {
+	if t.State == "" {
+		return t.Name
+	}
+	return t.Name + ", " + t.State
 }
 
 // Kind is how many objects there are of one kind.
@@ -119,6 +130,8 @@ type Names struct {
 	Runs func(some, all []string) string
 	// Wave returns the wave in which a cluster is; empty if it is in none.
 	Wave func(cluster string) string
+	// State returns the state of a tier; empty if it is not known. It may be nil.
+	State func(cluster string, ordinal int) string
 }
 
 // builder makes a Graph.
@@ -145,6 +158,7 @@ func New(p *plan.Plan, names Names) *Graph {
 	b := &builder{plan: p, names: names, graph: &Graph{Seed: p.Seed, Lanes: []Lane{}, Tiers: []Tier{}, Edges: []Edge{}}, lanes: map[string]int{}, tiers: map[tierOf]int{}, edges: map[[2]int]bool{}}
 	b.addLanes()
 	b.addTiers()
+	b.addStates()
 	b.addEdges()
 	objects := 0
 	for i := range b.graph.Tiers {
@@ -300,6 +314,31 @@ func (b *builder) addTiers() {
 		if !b.graph.Lanes[lane].Joined {
 			b.tiers[tierOf{"", t.Cluster, t.Ordinal}] = b.tiers[tierOf{"", b.sample[lane], t.Ordinal}]
 		}
+	}
+}
+
+// addStates counts the states of the tiers on the clusters of each lane.
+func (b *builder) addStates() {
+	if b.names.State == nil {
+		return
+	}
+	counts := map[int]map[string]int{}
+	for _, t := range b.plan.InOrder() {
+		at := b.tiers[tierOf{"", t.Cluster, t.Ordinal}]
+		if counts[at] == nil {
+			counts[at] = map[string]int{}
+		}
+		counts[at][b.names.State(t.Cluster, t.Ordinal)]++
+	}
+	for at, by := range counts {
+		delete(by, "")
+		states := slices.SortedFunc(maps.Keys(by), func(x, y string) int { return cmp.Or(cmp.Compare(by[y], by[x]), cmp.Compare(x, y)) })
+		for i, state := range states {
+			if len(states) > 1 {
+				states[i] = fmt.Sprintf("%d %s", by[state], state)
+			}
+		}
+		b.graph.Tiers[at].State = strings.Join(states, ", ")
 	}
 }
 

@@ -198,7 +198,7 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 			h.shut(&s, "")
 		}
 		if len(s.Waits) > 0 || p.Stale || p.Outside != "" || p.Unknown {
-			s.Reason, s.Message = v1alpha1.ReasonEditedAndUnmergeable, "a person has edited the open proposal, and the plan has changed since. D" + p.deletion()[1:]
+			s.Reason, s.Message = v1alpha1.ReasonEditedAndUnmergeable, "a person has edited the open proposal, and the plan has changed since. D"+p.deletion()[1:]
 		}
 		return s, true
 	}
