@@ -40,11 +40,11 @@ func (o *outcome) problemsOf(seed string) manifest.Problems {
 	return slices.DeleteFunc(slices.Clone(o.problems), func(p manifest.Problem) bool { return p.Seed != seed })
 }
 
-// slice is what a pass does in one repository: it merges, withdraws at the forge what it must, pushes
+// repoActor is what a pass does in one repository: it merges, withdraws at the forge what it must, pushes
 // all branches at once, and opens the proposals. Merges come first, in all repositories: they count on
 // facts that grow old while something is pushed. The order keeps a crash harmless: a proposal that
 // is open has its branch, and a branch without a proposal gets it in the next pass.
-type slice struct {
+type repoActor struct {
 	*observation
 	*outcome
 	decision *pass.Decision
@@ -82,14 +82,14 @@ func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {
 		byRepo[a.Repo] = append(byRepo[a.Repo], a)
 	}
 	begun, total := map[string]bool{}, len(seedsOf(actions))
-	slicesOf := map[string]*slice{}
+	actors := map[string]*repoActor{}
 	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
-		s := &slice{observation: o, outcome: out, decision: d, repo: o.repos[name], person: o.engine.person(), plans: map[string]git.Hash{}, updating: map[string]bool{}, kept: map[string]bool{}}
-		slicesOf[name], byRepo[name] = s, s.mergeAll(ctx, byRepo[name])
+		s := &repoActor{observation: o, outcome: out, decision: d, repo: o.repos[name], person: o.engine.person(), plans: map[string]git.Hash{}, updating: map[string]bool{}, kept: map[string]bool{}}
+		actors[name], byRepo[name] = s, s.mergeAll(ctx, byRepo[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
-		s := slicesOf[name]
-		opens, seed := s.share(byRepo[name]), ""
+		s := actors[name]
+		opens, seed := s.allot(byRepo[name]), ""
 		for _, a := range byRepo[name] {
 			s.updating[a.Branch] = s.updating[a.Branch] || a.Verb == pass.Propose && opens[a.Branch]
 		}
@@ -133,12 +133,12 @@ func seedsOf(actions []pass.Action) []string {
 }
 
 // stopped reports whether nothing more can be done in the repository.
-func (s *slice) stopped(ctx context.Context) bool {
+func (s *repoActor) stopped(ctx context.Context) bool {
 	return ctx.Err() != nil || s.repo.err != nil || s.repo.facts.Failure != nil
 }
 
 // prepare does what comes before the push: it takes proposals back, and writes the objects.
-func (s *slice) prepare(ctx context.Context, a *pass.Action) {
+func (s *repoActor) prepare(ctx context.Context, a *pass.Action) {
 	if s.seeds[a.Seed] != nil && (a.Verb != pass.Gate || a.Why == "") {
 		return // in this repository or another: the plan has to be everywhere first
 	}
@@ -166,7 +166,7 @@ func (s *slice) prepare(ctx context.Context, a *pass.Action) {
 
 // failed notes what became of an action. If its plan cannot be pushed, nothing of the seed is: no
 // tier may be proposed whose plan nobody can read.
-func (s *slice) failed(a *pass.Action, err error) {
+func (s *repoActor) failed(a *pass.Action, err error) {
 	switch {
 	case err == nil:
 	case forge.IsGone(err):
@@ -189,14 +189,14 @@ func (s *slice) failed(a *pass.Action, err error) {
 }
 
 // withdraw takes updates out of the push, and reports whether there were any.
-func (s *slice) withdraw(which func(update) bool) bool {
+func (s *repoActor) withdraw(which func(update) bool) bool {
 	before := len(s.updates)
 	s.updates = slices.DeleteFunc(s.updates, which)
 	return len(s.updates) < before
 }
 
 // finish pushes the branches and opens the proposals.
-func (s *slice) finish(ctx context.Context) {
+func (s *repoActor) finish(ctx context.Context) {
 	s.push(ctx)
 	if s.repo.err == nil {
 		s.propose(ctx)
@@ -205,7 +205,7 @@ func (s *slice) finish(ctx context.Context) {
 
 // move pushes branches. A push that takes longer than a slice, as one of many plans to a server
 // that runs hooks for each branch, does not let the status grow old.
-func (s *slice) move(ctx context.Context, updates []git.Update) error {
+func (s *repoActor) move(ctx context.Context, updates []git.Update) error {
 	e := s.engine
 	if e.config.Slice == 0 {
 		return s.repo.move(ctx, updates...)
@@ -240,10 +240,10 @@ func (e *Engine) fairly(actions []pass.Action) []pass.Action {
 // leave leaves a proposal to a later pass: to the next one, which follows at once, where there is
 // only no time for it; and otherwise to one after the forge allows more requests, as the state of its
 // tiers says then.
-func (s *slice) leave(a *pass.Action) {
+func (s *repoActor) leave(a *pass.Action) {
 	s.left[a.Seed] = true
 	quota := s.quota(s.repo)
-	if quota.Why == "" || s.engine.config.Slice > 0 && quota.Proposals > s.fits() {
+	if quota.Why == "" || s.engine.config.Slice > 0 && quota.Proposals > s.batchSize() {
 		s.unfinished = true
 		return
 	}
@@ -261,19 +261,19 @@ func (e *Engine) timeIsOver() bool {
 // calls returns how many proposals are opened at once in a repository.
 func (e *Engine) calls() int { return max(1, e.config.ForgeCalls) }
 
-// fits returns how many proposals a pass may have time for: what it learned, or at first as many as
+// batchSize returns how many proposals a pass may have time for: what it learned, or at first as many as
 // are opened at once.
-func (s *slice) fits() int {
+func (s *repoActor) batchSize() int {
 	if s.repo.batch == 0 {
 		return s.engine.calls()
 	}
 	return s.repo.batch
 }
 
-// share returns the branches of the proposals that this pass opens. That is decided before the push,
+// allot returns the branches of the proposals that this pass opens. That is decided before the push,
 // because a branch that is pushed and not proposed in time is grafted anew where base has moved
 // meanwhile. Branches of plain Git take no more than their push.
-func (s *slice) share(actions []pass.Action) map[string]bool {
+func (s *repoActor) allot(actions []pass.Action) map[string]bool {
 	var branches, seeds []string
 	for _, a := range actions {
 		if a.Verb == pass.Propose {
@@ -282,7 +282,7 @@ func (s *slice) share(actions []pass.Action) map[string]bool {
 	}
 	n := s.quota(s.repo).Proposals
 	if s.engine.config.Slice > 0 && s.repo.facts.Amends {
-		n = min(n, s.fits())
+		n = min(n, s.batchSize())
 	}
 	opens := map[string]bool{}
 	for i, opened := range pass.Share(seeds, n) {
@@ -291,11 +291,11 @@ func (s *slice) share(actions []pass.Action) map[string]bool {
 	return opens
 }
 
-// learn adapts how many proposals a pass opens to how many it opens in a slice, its reading and
+// adaptBatch adapts how many proposals a pass opens to how many it opens in a slice, its reading and
 // its push included: a branch that is pushed and not proposed is grafted anew where base has moved
 // meanwhile. A pass with fewer to open, which was not late, shows nothing.
-func (s *slice) learn(opened int, late bool) {
-	if s.engine.config.Slice == 0 || !late && opened < s.fits() {
+func (s *repoActor) adaptBatch(opened int, late bool) {
+	if s.engine.config.Slice == 0 || !late && opened < s.batchSize() {
 		return
 	}
 	if took := s.engine.config.Now().Sub(s.engine.began); took > 0 {

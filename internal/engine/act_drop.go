@@ -6,7 +6,7 @@ import (
 )
 
 // drop deletes a branch.
-func (s *slice) drop(a *pass.Action) {
+func (s *repoActor) drop(a *pass.Action) {
 	if !s.kept[a.Branch] {
 		s.updates = append(s.updates, update{Update: git.Update{Ref: a.Branch, Old: a.Old}, action: a})
 	}

@@ -8,6 +8,6 @@ import (
 )
 
 // gate shows on an open proposal whether it may be merged.
-func (s *slice) gate(ctx context.Context, a *pass.Action) error {
+func (s *repoActor) gate(ctx context.Context, a *pass.Action) error {
 	return s.repo.Forge.Gate(ctx, s.repo.proposals[a.Branch], forge.Gate{Shut: a.Why, Updating: s.updating[a.Branch]})
 }

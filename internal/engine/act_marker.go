@@ -7,7 +7,7 @@ import (
 )
 
 // moveToPlan moves a marker to the seed's plan. Who asked stays known.
-func (s *slice) moveToPlan(a *pass.Action) error {
+func (s *repoActor) moveToPlan(a *pass.Action) error {
 	at := s.plan(a.Seed)
 	if at == a.Old || at == s.repo.facts.Asked(a.Branch) {
 		return nil

@@ -29,7 +29,7 @@ func (m refusedMerge) over(head git.Hash, now time.Time) bool {
 
 // mergeAll merges what may be merged, after its gates are shown, and returns the other actions. With
 // the first merge of a slice there is always some progress; the others wait where its time is over.
-func (s *slice) mergeAll(ctx context.Context, actions []pass.Action) (rest []pass.Action) {
+func (s *repoActor) mergeAll(ctx context.Context, actions []pass.Action) (rest []pass.Action) {
 	merging := map[string]bool{}
 	for _, a := range actions {
 		merging[a.Branch] = merging[a.Branch] || a.Verb == pass.Merge
@@ -54,7 +54,7 @@ func (s *slice) mergeAll(ctx context.Context, actions []pass.Action) (rest []pas
 
 // merge merges a proposal as Furrow, at the commit whose checks have passed. What has changed since is
 // observed in the next pass.
-func (s *slice) merge(ctx context.Context, a *pass.Action) error {
+func (s *repoActor) merge(ctx context.Context, a *pass.Action) error {
 	r, p, now := s.repo, s.repo.proposals[a.Branch], s.engine.began
 	p.MergeBy = a.MergeBy
 	err := r.Forge.Merge(ctx, p, s.person)

@@ -12,7 +12,7 @@ import (
 )
 
 // plan returns where the plan branch of a seed is once the push is done.
-func (s *slice) plan(seed string) git.Hash {
+func (s *repoActor) plan(seed string) git.Hash {
 	if at, moved := s.plans[seed]; moved {
 		return at
 	}
@@ -25,7 +25,7 @@ func (s *slice) plan(seed string) git.Hash {
 // commitPlan commits a plan on top of the one before it. The branch keeps its history, in which it
 // is found what Furrow once put at a path. Only objects that neither the plan before nor base has
 // are pushed.
-func (s *slice) commitPlan(a *pass.Action) error {
+func (s *repoActor) commitPlan(a *pass.Action) error {
 	r := s.repo
 	old := a.Old
 	tree, err := r.writePlan(a.Plan, a.Files, s.person)

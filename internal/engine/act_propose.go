@@ -17,7 +17,7 @@ import (
 // graft copies the entries of tiers from the plan's tree onto base, hash by hash. If the branch
 // already has what would be pushed, but for the time, it stays where it is: the pass before was
 // killed between push and proposal.
-func (s *slice) graft(a *pass.Action) error {
+func (s *repoActor) graft(a *pass.Action) error {
 	r := s.repo
 	request := &forge.Request{
 		Branch: a.Branch, Carried: forge.Carried{Digest: a.Digest, Tiers: a.Tiers, Destroys: a.Destroys}, Title: a.Title, Body: a.Body, Shut: a.Why, Labels: a.Labels,
@@ -41,7 +41,7 @@ func (s *slice) graft(a *pass.Action) error {
 }
 
 // trailers returns those of the commit of a proposal.
-func (s *slice) trailers(a *pass.Action, carried forge.Carried) []forge.Trailer {
+func (s *repoActor) trailers(a *pass.Action, carried forge.Carried) []forge.Trailer {
 	out := []forge.Trailer{{Key: forge.TrailerSeed, Value: a.Seed}, revisionTrailer(a.Revision)}
 	for _, t := range carried.Trailers() {
 		if t.Key == forge.TrailerDigest {
@@ -82,7 +82,7 @@ func edits(entries []plan.Entry) []git.Edit {
 // propose opens the proposals of the branches that were pushed, as many at once as the forge may be
 // asked. At least that many are begun even if the push took all the time, so every pass gets
 // further; then time is checked before each. mu guards the outcome, which the calls share.
-func (s *slice) propose(ctx context.Context) {
+func (s *repoActor) propose(ctx context.Context) {
 	var proposed []layout.Tier
 	var mu sync.Mutex
 	opened := 0
@@ -134,11 +134,11 @@ func (s *slice) propose(ctx context.Context) {
 		}
 	}
 	calls.Wait()
-	s.learn(opened, late)
+	s.adaptBatch(opened, late)
 	s.decision.Proposed(proposed...)
 }
 
 // requests returns the updates that proposals follow.
-func (s *slice) requests() []update {
+func (s *repoActor) requests() []update {
 	return slices.DeleteFunc(slices.Clone(s.updates), func(u update) bool { return u.request == nil })
 }

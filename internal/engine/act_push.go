@@ -18,7 +18,7 @@ import (
 // push moves all branches in one request. What is refused, or was moved by somebody else, holds
 // only what it belongs to: the rest is sent again without it. Each round takes out at least one
 // update, so there is an end.
-func (s *slice) push(ctx context.Context) {
+func (s *repoActor) push(ctx context.Context) {
 	var err error
 	if len(s.updates) > 0 {
 		err = s.repo.ready(ctx, s.engine.began)
@@ -62,7 +62,7 @@ func (s *slice) push(ctx context.Context) {
 
 // notePlans notes the plans that are pushed as Furrow's own, and forgets those before them once the push
 // has succeeded.
-func (s *slice) notePlans(pushed bool) {
+func (s *repoActor) notePlans(pushed bool) {
 	for _, u := range s.updates {
 		if u.action.Verb != pass.PushPlan || u.record {
 			continue
@@ -76,7 +76,7 @@ func (s *slice) notePlans(pushed bool) {
 }
 
 // record adds what the forge keeps in Git of its proposals.
-func (s *slice) record(ctx context.Context) error {
+func (s *repoActor) record(ctx context.Context) error {
 	if s.stopped(ctx) {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (s *slice) record(ctx context.Context) error {
 // withdrawRefused takes out what cannot be pushed; false when there is nothing to take out. Of a
 // seed with a branch that was moved by somebody else, nothing is pushed: what was decided about
 // the others may depend on it. What is not recorded is not proposed.
-func (s *slice) withdrawRefused(refused *git.PushError) bool {
+func (s *repoActor) withdrawRefused(refused *git.PushError) bool {
 	stale, unplanned, unrecorded := map[string]bool{}, map[string]bool{}, false
 	for _, u := range s.updates {
 		_, blamed := refused.Refs[u.Ref]
@@ -127,7 +127,7 @@ func (s *slice) withdrawRefused(refused *git.PushError) bool {
 
 // refusal returns the problem that the server does not let a branch move, with the output of its
 // hooks.
-func (s *slice) refusal(u update, refused *git.PushError) manifest.Problem {
+func (s *repoActor) refusal(u update, refused *git.PushError) manifest.Problem {
 	verb, reason := "change", strings.TrimSuffix(refused.Refs[u.Ref], ".")
 	if u.New.IsZero() {
 		verb = "delete"
@@ -148,7 +148,7 @@ func (s *slice) refusal(u update, refused *git.PushError) manifest.Problem {
 
 // failAll notes that a push failed as a whole. Where the servers do not answer, or nothing may be
 // pushed, that is the repository's problem and not the seeds'.
-func (s *slice) failAll(err error) {
+func (s *repoActor) failAll(err error) {
 	if s.repo.coolDown(err, s.engine.config.Now); git.IsTransient(err) || s.repo.unready != nil {
 		return
 	}

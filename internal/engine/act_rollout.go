@@ -10,7 +10,7 @@ import (
 )
 
 // recordRollout commits the record of a rollout.
-func (s *slice) recordRollout(a *pass.Action) error {
+func (s *repoActor) recordRollout(a *pass.Action) error {
 	update, err := s.repo.commitRecord(a.Branch, a.Old, a.Rollout, s.person)
 	if err == nil {
 		s.updates = append(s.updates, updateOf(update, a))

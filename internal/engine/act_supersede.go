@@ -7,7 +7,7 @@ import (
 )
 
 // supersede closes a proposal; its branch stays where that fails.
-func (s *slice) supersede(ctx context.Context, a *pass.Action) error {
+func (s *repoActor) supersede(ctx context.Context, a *pass.Action) error {
 	err := s.repo.Forge.Supersede(ctx, s.repo.proposals[a.Branch], a.Why)
 	s.kept[a.Branch] = err != nil
 	return err

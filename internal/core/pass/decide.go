@@ -128,7 +128,7 @@ func (m *Memo) Decide(f *Facts) (*Decision, []Question) {
 		d.readAbandoned()
 		d.steps = []func(){d.compareCommits, d.verifyPlans, d.observePrevious, d.choosePlans, d.release, d.chooseWays, d.act}
 	}
-	d.asker = newAsker(f)
+	d.factReader = newFactReader(f)
 	for ; len(d.steps) > 0; d.steps = d.steps[1:] {
 		if d.steps[0](); d.incomplete() {
 			m.unfinished, d.failed = d, d.failures()
@@ -158,7 +158,7 @@ func (d *decider) failures() int {
 
 // decider decides about the facts of one pass. Its maps are computed when first needed.
 type decider struct {
-	*asker
+	*factReader
 	memo     *Memo
 	previous map[string]*Previous
 	// abandoned are the clusters that a person has given up.
@@ -199,7 +199,7 @@ type decider struct {
 }
 
 func newDecider(f *Facts, m *Memo) *decider {
-	return &decider{asker: newAsker(f), memo: m, previous: f.Previous(), abandoned: map[string]bool{}, seeds: map[string]*Seed{}, reviews: map[*plan.Plan]*review.Seed{}, known: map[*Seed]map[layout.Hash]manifest.ID{}, compared: map[[2]layout.Hash]bool{}, carried: map[string]carriers{}, differs: map[proposalKey]string{}}
+	return &decider{factReader: newFactReader(f), memo: m, previous: f.Previous(), abandoned: map[string]bool{}, seeds: map[string]*Seed{}, reviews: map[*plan.Plan]*review.Seed{}, known: map[*Seed]map[layout.Hash]manifest.ID{}, compared: map[[2]layout.Hash]bool{}, carried: map[string]carriers{}, differs: map[proposalKey]string{}}
 }
 
 func (d *decider) catalog() *catalog.Catalog { return d.facts.ControlPlane.Catalog }

@@ -111,11 +111,11 @@ type subject struct {
 	ignores [2]string
 }
 
-// asker finds facts. A missing fact becomes a question, and the answer is zero: the caller must not
+// factReader finds facts. A missing fact becomes a question, and the answer is zero: the caller must not
 // conclude anything from it while missing is set. Whoever begins something that is complete in
 // itself, such as one tier, resets missing and checks it afterwards; the questions stay in open
 // until the end of the step.
-type asker struct {
+type factReader struct {
 	facts   *Facts
 	missing bool
 	// asked counts how often something was missing.
@@ -128,21 +128,21 @@ type asker struct {
 	zones       map[string]bool
 }
 
-func newAsker(f *Facts) *asker {
-	return &asker{
+func newFactReader(f *Facts) *factReader {
+	return &factReader{
 		facts: f, open: map[subject]map[string]bool{}, reconcilers: map[health.ReconcilerKey]bool{},
 		creators: map[health.CreatorKey]bool{}, roots: map[health.RootKey]bool{}, zones: map[string]bool{},
 	}
 }
 
 // miss notes that the decision under way lacks something.
-func (a *asker) miss() {
+func (a *factReader) miss() {
 	a.missing = true
 	a.asked++
 }
 
 // ask notes that paths of a subject are not known.
-func (a *asker) ask(s subject, paths ...string) {
+func (a *factReader) ask(s subject, paths ...string) {
 	a.miss()
 	if a.open[s] == nil {
 		a.open[s] = map[string]bool{}
@@ -154,7 +154,7 @@ func (a *asker) ask(s subject, paths ...string) {
 
 // questions returns the open ones, in order: one for all paths of a commit, and one for everything
 // that is asked about clusters, so each can be answered in one go.
-func (a *asker) questions() []Question {
+func (a *factReader) questions() []Question {
 	var out []Question
 	for s, paths := range a.open {
 		out = append(out, Question{Kind: s.kind, Repo: s.repo, Commit: s.commit, Tier: s.tier, Digest: s.digest, Dir: s.dir, Ignores: s.ignores, Paths: slices.Sorted(maps.Keys(paths))})
@@ -177,7 +177,7 @@ func (a *asker) questions() []Question {
 }
 
 // at returns what a commit has at paths; a path that is not there is empty.
-func (a *asker) at(repo string, commit layout.Hash, paths ...string) map[string]layout.Hash {
+func (a *factReader) at(repo string, commit layout.Hash, paths ...string) map[string]layout.Hash {
 	known := a.facts.Repos[repo].Entries[commit]
 	for _, p := range paths {
 		if _, ok := known[p]; !ok {
@@ -188,7 +188,7 @@ func (a *asker) at(repo string, commit layout.Hash, paths ...string) map[string]
 }
 
 // blob returns the content of a file.
-func (a *asker) blob(repo string, hash layout.Hash) []byte {
+func (a *factReader) blob(repo string, hash layout.Hash) []byte {
 	data, ok := a.facts.Repos[repo].Blobs[hash]
 	if !ok {
 		a.ask(subject{kind: AskBlob, repo: repo, commit: hash})
@@ -197,7 +197,7 @@ func (a *asker) blob(repo string, hash layout.Hash) []byte {
 }
 
 // past returns what the plans up to a commit had at paths, newest first; nothing without a commit.
-func (a *asker) past(repo string, commit layout.Hash, paths ...string) []map[string]layout.Hash {
+func (a *factReader) past(repo string, commit layout.Hash, paths ...string) []map[string]layout.Hash {
 	if commit.IsZero() {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (a *asker) past(repo string, commit layout.Hash, paths ...string) []map[str
 
 // planned returns the entries of a tier with a digest in the plans up to a commit; none where no plan
 // has them.
-func (a *asker) planned(repo string, commit layout.Hash, m layout.Member) []plan.Entry {
+func (a *factReader) planned(repo string, commit layout.Hash, m layout.Member) []plan.Entry {
 	if commit.IsZero() {
 		return nil
 	}
@@ -233,7 +233,7 @@ func (a *asker) planned(repo string, commit layout.Hash, m layout.Member) []plan
 }
 
 // files returns all files at and below a path of a commit.
-func (a *asker) files(repo string, commit layout.Hash, dir string) map[string]layout.Hash {
+func (a *factReader) files(repo string, commit layout.Hash, dir string) map[string]layout.Hash {
 	files, ok := a.facts.Repos[repo].Files[commit][dir]
 	if !ok {
 		a.ask(subject{kind: AskFiles, repo: repo, commit: commit}, dir)
@@ -243,7 +243,7 @@ func (a *asker) files(repo string, commit layout.Hash, dir string) map[string]la
 
 // commit returns the commit of the control plane that changed one of the causes last, up to the
 // revision of a plan; nil where that is not known. linked says that people can be sent to its page.
-func (a *asker) commit(revision string, causes review.Causes, linked bool) *review.Commit {
+func (a *factReader) commit(revision string, causes review.Causes, linked bool) *review.Commit {
 	hash, ok := commitOf(revision)
 	if !ok {
 		return nil
@@ -263,7 +263,7 @@ func (a *asker) commit(revision string, causes review.Causes, linked bool) *revi
 
 // relation returns how a revision of the control plane relates to the one that is read: the same
 // where they cannot be compared.
-func (a *asker) relation(revision string) Relation {
+func (a *factReader) relation(revision string) Relation {
 	hash, ok := commitOf(revision)
 	if _, compares := commitOf(a.facts.ControlPlane.Revision); !ok || !compares || !a.facts.ControlPlane.Compared || revision == a.facts.ControlPlane.Revision {
 		return Same
@@ -283,7 +283,7 @@ func commitOf(revision string) (layout.Hash, bool) {
 }
 
 // since returns how base has changed at paths after a commit; not known while that is asked for.
-func (a *asker) since(repo string, commit layout.Hash, paths ...string) Since {
+func (a *factReader) since(repo string, commit layout.Hash, paths ...string) Since {
 	known := a.facts.Repos[repo].Since[commit]
 	if known == nil {
 		a.ask(subject{kind: AskSince, repo: repo, commit: commit}, paths...)
@@ -298,7 +298,7 @@ func (a *asker) since(repo string, commit layout.Hash, paths ...string) Since {
 }
 
 // closed returns the newest closed proposal of a tier with a digest.
-func (a *asker) closed(repo string, tier layout.Tier, digest string, paths []string) Closed {
+func (a *factReader) closed(repo string, tier layout.Tier, digest string, paths []string) Closed {
 	known := a.facts.Repos[repo].Closed[ClosedKey(tier, digest)]
 	if known == nil {
 		a.ask(subject{kind: AskClosed, repo: repo, tier: tier, digest: digest}, paths...)
@@ -311,7 +311,7 @@ func (a *asker) closed(repo string, tier layout.Tier, digest string, paths []str
 }
 
 // rootDir returns the directory of a root, and which files of it are ignored.
-func (a *asker) rootDir(repo, dir string, ignores [2]string, files []string) RootDir {
+func (a *factReader) rootDir(repo, dir string, ignores [2]string, files []string) RootDir {
 	known := a.facts.Repos[repo].Roots[RootDirKey(dir, ignores)]
 	if known == nil {
 		a.ask(subject{kind: AskRootDir, repo: repo, dir: dir, ignores: ignores}, files...)
@@ -326,11 +326,11 @@ func (a *asker) rootDir(repo, dir string, ignores [2]string, files []string) Roo
 }
 
 // unasked reports whether the clusters cannot be asked in this pass.
-func (a *asker) unasked() bool { return a.facts.Health.None || a.facts.Health.Failure != nil }
+func (a *factReader) unasked() bool { return a.facts.Health.None || a.facts.Health.Failure != nil }
 
 // reconciler returns what its cluster reports of a reconciler object; the zero value, with Known
 // false, if nobody answers.
-func (a *asker) reconciler(key health.ReconcilerKey) health.Reconciler {
+func (a *factReader) reconciler(key health.ReconcilerKey) health.Reconciler {
 	known, ok := a.facts.Health.Reconcilers[key]
 	if !ok && !a.unasked() {
 		a.miss()
@@ -340,7 +340,7 @@ func (a *asker) reconciler(key health.ReconcilerKey) health.Reconciler {
 }
 
 // creator returns what its cluster reports of a creator.
-func (a *asker) creator(key health.CreatorKey) health.Creator {
+func (a *factReader) creator(key health.CreatorKey) health.Creator {
 	known, ok := a.facts.Health.Creators[key]
 	if !ok && !a.unasked() {
 		a.miss()
@@ -350,7 +350,7 @@ func (a *asker) creator(key health.CreatorKey) health.Creator {
 }
 
 // root returns what its cluster reports of a root.
-func (a *asker) root(key health.RootKey) health.Root {
+func (a *factReader) root(key health.RootKey) health.Root {
 	known, ok := a.facts.Health.Roots[key]
 	if !ok && !a.facts.Health.None {
 		a.miss()
@@ -360,7 +360,7 @@ func (a *asker) root(key health.RootKey) health.Root {
 }
 
 // checks returns what the checks of the forge say of a proposal; nil while that is asked for.
-func (a *asker) checks(repo, branch string, head layout.Hash) *release.Checks {
+func (a *factReader) checks(repo, branch string, head layout.Hash) *release.Checks {
 	known := a.facts.Repos[repo].Checks[head]
 	if known == nil {
 		a.ask(subject{kind: AskChecks, repo: repo, commit: head, dir: branch})
@@ -369,7 +369,7 @@ func (a *asker) checks(repo, branch string, head layout.Hash) *release.Checks {
 }
 
 // merging returns how the forge of a repository lets people merge.
-func (a *asker) merging(repo string) merging.Repository {
+func (a *factReader) merging(repo string) merging.Repository {
 	known := a.facts.Repos[repo].Merging
 	if known == nil {
 		a.ask(subject{kind: AskMerging, repo: repo})
@@ -379,7 +379,7 @@ func (a *asker) merging(repo string) merging.Repository {
 }
 
 // zone asks for a time zone, unless it is known.
-func (a *asker) zone(name string) {
+func (a *factReader) zone(name string) {
 	if _, ok := a.facts.Zones[name]; !ok {
 		a.miss()
 		a.zones[name] = true
