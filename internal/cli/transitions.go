@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/engine"
@@ -119,13 +120,18 @@ func clustersIn(seeds []state.Seed) []string {
 	return slices.Sorted(maps.Keys(clusters))
 }
 
-// seeSeed says why a seed is stalled.
+// seeSeed says why a seed is stalled, and who tried to pass as Furrow.
 func (t *transitions) seeSeed(s state.Seed) {
 	line := ""
 	if s.Message != "" {
 		line = fmt.Sprintf("%-*s %s", t.seed, s.Name, seedLine(&s, ""))
 	}
 	t.once("seed "+s.Name, line)
+	for _, w := range s.Warnings {
+		if w.Reason == v1alpha1.ReasonPlanNotVerified {
+			t.once("plan of "+s.Name, w.Error())
+		}
+	}
 }
 
 // seeTiers says what tiers of a seed have come to, equal clusters as one.

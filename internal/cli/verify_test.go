@@ -12,8 +12,9 @@ func TestWhoChangedAPlanBranchIsShown(t *testing.T) {
 	p.commitTo("furrow/main/plan/web", map[string]string{"plan.yaml": "kind: Nothing\n"})
 	forged := p.git("fleet.git", "rev-parse", "furrow/main/plan/web")
 	author := p.git("fleet.git", "log", "-1", "--format=%an", forged)
-	p.pass()
-	mustContain(t, p.must("status"), "commit "+forged+" by "+author+" on branch furrow/main/plan/web of fleet is not a plan that this control plane makes")
+	const what = " on branch furrow/main/plan/web of fleet is not a plan that this control plane makes"
+	mustContain(t, p.pass(), "commit "+forged+" by "+author+what)
+	mustContain(t, p.must("status"), "commit "+forged+" by "+author+what)
 }
 
 func TestVerifyListsWhatCameFromNoPlan(t *testing.T) {
