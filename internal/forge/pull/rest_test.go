@@ -13,9 +13,11 @@ import (
 func TestRequestsAtRest(t *testing.T) {
 	t.Parallel()
 	s, clock := newAttributedSite(t)
-	s.openFleet(3)
+	s.openFleet(60)
+	others := map[string]int{}
 	lists := func(passes int, every time.Duration) (n int) {
 		s.server.take()
+		clear(others)
 		for range passes {
 			clock.Step(every)
 			s.pass(forge.Gate{})
@@ -23,7 +25,9 @@ func TestRequestsAtRest(t *testing.T) {
 		for _, call := range s.server.take() {
 			if call == "Open" {
 				n++
+				continue
 			}
+			others[call]++
 		}
 		return n
 	}
@@ -32,6 +36,9 @@ func TestRequestsAtRest(t *testing.T) {
 	}
 	if n := lists(15, 20*time.Second); n > 6 {
 		t.Errorf("at rest they are listed %d times in five minutes", n)
+	}
+	if asked := others["Requires"]; asked > 3 || len(others) > 1 {
+		t.Errorf("at rest other requests are made in five minutes: %v", others)
 	}
 	s.forge.Wake()
 	if n := lists(1, time.Second); n != 1 {
