@@ -377,10 +377,10 @@ func (d *decider) choose(name string, outcome *plan.Outcome) *Seed {
 	}
 	switch {
 	case s.previous != nil && s.previous.Err != nil:
-		s.fail(s.previous.Err)
+		s.fail(d.previous[name].blamed(s.previous.Err))
 	case outcome != nil:
 		s.Plan, s.files, s.Broken = outcome.Plan, outcome.Files, outcome.Broken
-		s.fail(outcome.Err)
+		s.fail(d.previous[name].blamed(outcome.Err))
 		if p := s.previous; p != nil && p.replaced != nil {
 			p.Verified = s.Plan == p.replaced
 			if p.warning != nil && s.Plan == p.Plan {

@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -455,13 +456,28 @@ func (d *decider) suspicious(p *Previous, last *plan.Plan, what, next string) ma
 		}
 	}
 	branch := layout.PlanBranch(d.facts.Repos[b.Repo].Base, b.Seed)
-	by := ""
-	if b.Author != "" {
-		by = " by " + manifest.Printable(b.Author)
-	}
-	out := manifest.OfSeed(v1alpha1.ReasonPlanNotVerified, b.Seed, fmt.Sprintf("commit %s%s on branch %s of %s %s", b.Commit, by, branch, b.Repo, what), next)
+	out := manifest.OfSeed(v1alpha1.ReasonPlanNotVerified, b.Seed, fmt.Sprintf("%s on branch %s of %s %s", b.pushed(), branch, b.Repo, what), next)
 	out.Repo, out.Path = b.Repo, branch
 	return out
+}
+
+// pushed names the commit of a plan, and who it says made it.
+func (b *PlanOnBranch) pushed() string {
+	if b.Author == "" {
+		return fmt.Sprintf("commit %s", b.Commit)
+	}
+	return fmt.Sprintf("commit %s by %s", b.Commit, manifest.Printable(b.Author))
+}
+
+// blamed adds the commit to the problem that a plan is another control plane's: whoever may push to the
+// branch can write any owner into it.
+func (p *Previous) blamed(err error) error {
+	problem, ok := errors.AsType[manifest.Problem](err)
+	if !ok || p == nil || problem.Reason != v1alpha1.ReasonForeignOwner || len(p.suspected) == 0 {
+		return err
+	}
+	problem.Message += " (" + p.suspected[len(p.suspected)-1].pushed() + ")"
+	return problem
 }
 
 // planWarning returns the warning that the next plan carries.

@@ -241,6 +241,15 @@ func TestNothingOfAForgedPlanIsUsed(t *testing.T) {
 	}
 }
 
+func TestWhoPushedThePlanOfAnotherOwnerIsNamed(t *testing.T) {
+	f := twoTiers(t)
+	forged := f.forge("web", func(g *forgery) { g.plan.Owner = "other/test" })
+	failure := f.decide().Seeds["web"].Failure
+	if failure == nil || failure.Problem().Reason != v1alpha1.ReasonForeignOwner || !strings.Contains(failure.Problem().Message, forged.String()+" by Mallory") {
+		t.Errorf("it fails by %v", failure)
+	}
+}
+
 func TestAPlanThatNobodyVouchesForGoesOnAfterARestart(t *testing.T) {
 	f := twoTiers(t)
 	f.step()
