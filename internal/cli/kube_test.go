@@ -350,12 +350,12 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 			want:        "Requested: the controller proposes again, of Seed web: west tier 00 (Rejected).\nSee 'kubectl furrow status web'.\n",
 		},
 		"a cluster that is given up": {
-			words: "abandon west --yes",
+			words: "abandon west --yes --by ada",
 			act: func(s *v1alpha1.Seed) bool {
 				s.Status.Handled.Abandon = s.Annotations[v1alpha1.AnnotationAbandon]
 				return true
 			},
-			annotations: map[string]string{v1alpha1.AnnotationAbandon: "west"},
+			annotations: map[string]string{v1alpha1.AnnotationAbandon: "west by ada"},
 			want:        "The controller has acted on the list of abandoned clusters of Seed web.\n",
 		},
 		"a cluster that is only read": {
