@@ -231,10 +231,10 @@ func TestThePluginOfKubectl(t *testing.T) {
 		u.says("furrow retry web --timeout 200ms", 1, "timed out waiting for the controller")
 		u.says("furrow abandon east", 1, "Seed default/web, which is Proposed", "add --yes")
 		defer u.answer()()
-		u.says("furrow abandon east --yes", 0, "The controller has acted on the list of abandoned clusters of Seed web.")
+		u.says("furrow abandon east --yes --by ada", 0, "The controller has acted on the list of abandoned clusters of Seed web.")
 		var seed v1alpha1.Seed
 		u.get("web", &seed)
-		if got := seed.Annotations[v1alpha1.AnnotationAbandon]; got != "east" {
+		if got := seed.Annotations[v1alpha1.AnnotationAbandon]; got != "east by ada" {
 			t.Errorf("the list is %q", got)
 		}
 	})
