@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -100,6 +101,7 @@ func TestTheExamplesOfTheDocumentationRun(t *testing.T) {
 	tree["plugins/labels.wasm"] = &fstest.MapFile{Data: module}
 	labels := tree["plugins/labels.yaml"]
 	labels.Data = regexp.MustCompile(`sha256:0{64}`).ReplaceAll(labels.Data, []byte(digestOf(module)))
+	labels.Data = bytes.Replace(labels.Data, []byte("spec:\n"), []byte("spec:\n  timeout: 1m\n"), 1) // the race detector makes modules slow
 	tree["clusters.yaml"] = &fstest.MapFile{Data: []byte(clusters)}
 
 	cat := load(t, tree, render.Options{Plugins: dir})
