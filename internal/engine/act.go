@@ -40,7 +40,7 @@ func (o *outcome) problemsOf(seed string) manifest.Problems {
 	return slices.DeleteFunc(slices.Clone(o.problems), func(p manifest.Problem) bool { return p.Seed != seed })
 }
 
-// repoActor is what a pass does in one repository: it merges, withdraws at the forge what it must, pushes
+// repoActor does what a pass does in one repository: it merges, withdraws at the forge what it must, pushes
 // all branches at once, and opens the proposals. Merges come first, in all repositories: they count on
 // facts that grow old while something is pushed. The order keeps a crash harmless: a proposal that
 // is open has its branch, and a branch without a proposal gets it in the next pass.

@@ -56,7 +56,7 @@ func (s *repoActor) mergeAll(ctx context.Context, actions []pass.Action) (rest [
 // observed in the next pass.
 func (s *repoActor) merge(ctx context.Context, a *pass.Action) error {
 	r, p, now := s.repo, s.repo.proposals[a.Branch], s.engine.began
-	p.MergeBy = a.MergeBy
+	p.MergeBy = s.decision.MergeBy[r.name].Ways
 	err := r.Forge.Merge(ctx, p, s.person)
 	switch {
 	case forge.IsConflict(err):

@@ -179,7 +179,7 @@ func completeSeeds(p *Packages, rendered map[string]Rendered) []Seed {
 	assemblies := make([]*assembly, 0, len(p.seeds))
 	for _, pkg := range p.Seeds() {
 		a := &assembly{Package: pkg, rendered: rendered[pkg.Name], reported: manifest.Distinct{}, warned: manifest.Distinct{}}
-		_ = a.reported.New(pkg.problems...) // they are there
+		_ = a.reported.New(pkg.problems...) // the package reports these itself
 		a.warn(a.rendered.Warnings...)
 		a.report(a.rendered.Problems...)
 		for _, v := range a.rendered.Variants {

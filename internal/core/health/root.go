@@ -29,7 +29,7 @@ type WantRoot struct {
 	// has those that it signed with before.
 	SigningKey string
 	OwnKeys    []string
-	// Merging is how its forge lets people merge.
+	// Merging says how the forge of the repository lets people merge.
 	Merging merging.Repository
 }
 

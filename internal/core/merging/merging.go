@@ -56,7 +56,7 @@ type Repository struct {
 
 // Verifier is who verifies the newest commit of a base branch.
 type Verifier struct {
-	// Keys are the fingerprints of those that it accepts.
+	// Keys are the fingerprints of the keys that the verifier accepts.
 	Keys []string
 	// Own are the fingerprints of all keys of Furrow, and Signing is the one that it signs with now;
 	// empty if it does not sign.

@@ -52,9 +52,6 @@ type Action struct {
 	// Why is what people read of Gate (empty: it may be merged) and Supersede.
 	Why string `json:"why,omitempty"`
 
-	// MergeBy are the ways that Merge may take; any if there are none.
-	MergeBy []string `json:"mergeBy,omitempty"`
-
 	// Plan and Files are those of PushPlan.
 	Plan  *plan.Plan `json:"plan,omitempty"`
 	Files plan.Files `json:"files,omitempty"`
@@ -147,9 +144,6 @@ func (d *decider) actionsOn(s *Seed, t *plan.Tier, status release.TierStatus) []
 	do := func(verb Verb, why string) {
 		a := act
 		a.Verb, a.Why, a.Tiers = verb, why, []layout.Member{{Tier: status.Tier, Digest: t.Digest()}}
-		if verb == Merge {
-			a.MergeBy = d.ways[t.Repo].Ways
-		}
 		out = append(out, a)
 	}
 	if open && !proposal.Edited && (status.Group != "" || status.Moves && s.Plan.GroupBy != "") {

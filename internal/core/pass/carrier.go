@@ -127,9 +127,7 @@ func (d *decider) actionsOnGroups(s *Seed, repo string) []Action {
 		act := Action{Repo: repo, Seed: s.Name, Branch: branch, Old: r.Refs[branch], Tiers: proposal.Tiers}
 		do := func(verb Verb, why string) {
 			a := act
-			if a.Verb, a.Why = verb, why; verb == Merge {
-				a.MergeBy = d.ways[repo].Ways
-			}
+			a.Verb, a.Why = verb, why
 			out = append(out, a)
 		}
 		if open && !proposal.Rejected && g.Act != release.ActSupersede && (g.Act != release.ActUpdate || g.Now != "") {

@@ -249,8 +249,9 @@ func (d *decider) choosePlans() {
 		d.noteMoved(d.seeds[name])
 	}
 	d.holdShared(outcomes)
-	d.holdMoved(outcomes)
-	d.holdRemovals(outcomes)
+	heirs := heirsIn(outcomes)
+	d.holdMoved(heirs)
+	d.holdRemovals(heirs)
 	d.holdLostClusters()
 	d.guardRemovals()
 	if !d.incomplete() {

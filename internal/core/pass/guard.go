@@ -14,8 +14,7 @@ import (
 
 // holdRemovals holds the removal of whole seeds that take what only a person may let
 // go, or whose objects a new seed has, as after a rename.
-func (d *decider) holdRemovals(outcomes map[string]*plan.Outcome) {
-	heirs := heirsIn(outcomes)
+func (d *decider) holdRemovals(heirs map[string]map[string][]plan.Removed) {
 	for name, s := range d.seeds {
 		if !s.gone || d.confirmed(s) {
 			continue
@@ -63,8 +62,7 @@ func heirsIn(outcomes map[string]*plan.Outcome) map[string]map[string][]plan.Rem
 // holdMoved holds what leaves a seed for another one: the reconciler would delete it before the other
 // seed plants it again. An object that is marked as not to be pruned may leave, once the reconciler has
 // applied the mark.
-func (d *decider) holdMoved(outcomes map[string]*plan.Outcome) {
-	heirs := heirsIn(outcomes)
+func (d *decider) holdMoved(heirs map[string]map[string][]plan.Removed) {
 	for _, name := range slices.Sorted(maps.Keys(heirs)) {
 		s := d.seeds[name]
 		if s == nil || s.gone || s.previous == nil || s.previous.Plan == nil || s.Plan == nil || s.files == nil || s.Failure != nil || d.confirmed(s) {

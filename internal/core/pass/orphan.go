@@ -111,7 +111,8 @@ func deletionEffectOf(spec map[string]any) release.DeletionEffect {
 	return release.EffectPrunes
 }
 
-// deletionEffectOn is that of the live object. A hub that was abandoned, too, is not waited for.
+// deletionEffectOn returns the effect of the live reconciler object. Nobody waits for a hub that was
+// abandoned, too.
 func (d *decider) deletionEffectOn(t *plan.Tier) release.DeletionEffect {
 	if d.unasked() {
 		return release.EffectUnknown

@@ -152,8 +152,8 @@ func (d *tierDecider) rootOnCluster(update bool) (unfit, unknown manifest.Proble
 	return health.RootUnfit(root, want), health.RootUnknown(root, want)
 }
 
-// wantedRoot returns a root as it is, and what it has to be. How people merge is asked only where somebody
-// verifies it.
+// wantedRoot returns a root, and what Furrow wants of it. It asks how people merge only where Flux verifies
+// signatures.
 func (d *tierDecider) wantedRoot(key health.RootKey) (health.Root, health.WantRoot) {
 	root := d.root(key)
 	want := health.WantRoot{
@@ -168,8 +168,7 @@ func (d *tierDecider) wantedRoot(key health.RootKey) (health.Root, health.WantRo
 
 // MergeBy says how the proposals of a repository may be merged.
 type MergeBy struct {
-	// Ways are the names of those that leave a signature which all roots accept; any will do if there
-	// are none.
+	// Ways names the ways to merge whose signature all roots accept; any will do if it is empty.
 	Ways []string `json:"ways,omitempty"`
 	// Warnings say which other ways the repository allows.
 	Warnings manifest.Problems `json:"warnings,omitempty"`

@@ -193,12 +193,12 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 		return TierStatus{}, false
 	}
 	if p.Edited {
-		s := TierStatus{State: Held, Reason: v1alpha1.ReasonEditedAndOutdated, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or " + p.deletion(), Waits: d.waits()}
+		s := TierStatus{State: Held, Reason: v1alpha1.ReasonEditedAndOutdated, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete " + p.deletable(), Waits: d.waits()}
 		if h := d.pace.hold(d.name, false); h != nil {
 			h.shut(&s, "")
 		}
 		if len(s.Waits) > 0 || p.Stale || p.Outside != "" || p.Unknown {
-			s.Reason, s.Message = v1alpha1.ReasonEditedAndUnmergeable, "a person has edited the open proposal, and the plan has changed since. D"+p.deletion()[1:]
+			s.Reason, s.Message = v1alpha1.ReasonEditedAndUnmergeable, "a person has edited the open proposal, and the plan has changed since. Delete "+p.deletable()
 		}
 		return s, true
 	}

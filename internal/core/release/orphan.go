@@ -1,17 +1,17 @@
 package release
 
-// DeletionEffect is what a reconciler object, in Git or on its cluster, would do with what it
-// applied when it is deleted.
+// DeletionEffect says what becomes of the objects that a reconciler object applied, once that is deleted in
+// Git or on its cluster.
 type DeletionEffect string
 
 const (
 	// EffectUnknown means that its cluster could not be asked.
 	EffectUnknown DeletionEffect = ""
-	// EffectNone means that the object does not exist.
+	// EffectNone means that there is no reconciler object.
 	EffectNone DeletionEffect = "None"
-	// EffectPrunes means that it would delete them, and wait for a cluster that is gone.
-	EffectPrunes DeletionEffect = "Holds"
-	// EffectOrphans means that it would leave them.
+	// EffectPrunes means that the reconciler deletes them, and waits for a cluster that is gone.
+	EffectPrunes DeletionEffect = "Prunes"
+	// EffectOrphans means that the reconciler leaves them.
 	EffectOrphans DeletionEffect = "Orphans"
 )
 

@@ -136,14 +136,12 @@ type Proposal struct {
 	Checks *Checks `json:"Checks,omitempty"`
 }
 
-// deletion says how to delete the proposal's branch, in a clone of its repository.
-func (p *Proposal) deletion() string { return deletionOf(p.Branch) }
-
-func deletionOf(branch string) string {
-	if branch == "" {
-		return "delete its branch"
+// deletable names the proposal's branch as what to delete, with the command for a clone of its repository.
+func (p *Proposal) deletable() string {
+	if p.Branch == "" {
+		return "its branch"
 	}
-	return "delete its branch: git push origin --delete " + branch
+	return "its branch: git push origin --delete " + p.Branch
 }
 
 // TierFacts is what a pass has gathered about one tier.
@@ -455,9 +453,9 @@ func (d *decision) judgeProposal(s *TierStatus) {
 	case p.Differs != "":
 		s.StaleReason, s.Stale = v1alpha1.ReasonProposalDiffers, p.Differs
 	case p.Outside != "":
-		s.StaleReason, s.Stale = v1alpha1.ReasonProposalTooWide, fmt.Sprintf("merging it would also change %s, which is not part of the tier. Take that out of the branch, or %s", p.Outside, p.deletion())
+		s.StaleReason, s.Stale = v1alpha1.ReasonProposalTooWide, fmt.Sprintf("merging it would also change %s, which is not part of the tier. Take that out of the branch, or delete %s", p.Outside, p.deletable())
 	case p.Stale && p.Edited:
-		s.StaleReason, s.Stale = v1alpha1.ReasonEditedAndStale, "the base branch has changed under it, and a person has edited it. Rebase it onto the base branch, or "+p.deletion()
+		s.StaleReason, s.Stale = v1alpha1.ReasonEditedAndStale, "the base branch has changed under it, and a person has edited it. Rebase it onto the base branch, or delete "+p.deletable()
 	case p.Stale:
 		s.StaleReason, s.Stale = v1alpha1.ReasonProposalStale, "the base branch has changed under it; it is updated first"
 	}

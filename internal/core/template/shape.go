@@ -13,7 +13,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// A compiled Template is a reconciler object with gaps for names. A fleet has as many reconciler objects as tiers,
+// A shape is a reconciler object with gaps for names. A fleet has as many reconciler objects as tiers,
 // and nearly all of them differ in nothing but names; rendering and checking each would cost more
 // than all else of planning. So a template is rendered and checked once for each set of other
 // variables, with marks for the names, and what comes out is cut at the marks.
@@ -22,7 +22,7 @@ import (
 // rendered as always: the template only quotes names, in no other action than those of
 // shapeActions; each mark comes out as a whole value; and names have no character that any quoting
 // changes. TestShapesRenderWhatTemplatesRender compares the two.
-type compiled struct {
+type shape struct {
 	plain, stamped []piece
 	text           []byte // for the next object
 }
@@ -84,8 +84,8 @@ func onlyShapeActions(list *parse.ListNode, inside bool) bool {
 // maxShapes bounds how many shapes of one template are kept.
 const maxShapes = 1000
 
-// shapeOf returns the compiled form of a reconciler object; nil where it has to be rendered.
-func (t Text) shapeOf(vars *Reconciler) *compiled {
+// shapeOf returns the shape of a reconciler object; nil where it has to be rendered.
+func (t Text) shapeOf(vars *Reconciler) *shape {
 	if t.Parsed == nil || len(vars.HealthChecks) > 0 || !hasPlainNames(vars) {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (t Text) shapeOf(vars *Reconciler) *compiled {
 	known, ok := t.Parsed.shapes[key]
 	if !ok && len(t.Parsed.shapes) < maxShapes {
 		if t.Parsed.shapes == nil {
-			t.Parsed.shapes = map[shapeKey]*compiled{}
+			t.Parsed.shapes = map[shapeKey]*shape{}
 		}
 		if !strings.Contains(fmt.Sprint(key), markPrefix) {
 			known = newShape(t, *vars)
@@ -155,7 +155,7 @@ func isPlainName(s string) bool {
 	return letter
 }
 
-// Marks are what a compiled Template is rendered with in place of names.
+// Marks are what a shape is rendered with in place of names.
 const (
 	markPrefix  = "furrow-gap-"
 	markName    = markPrefix + "name"
@@ -173,7 +173,7 @@ func markDependsOn(i int) (name, namespace string) {
 var marks = regexp.MustCompile(markPrefix + "[a-z]+(-[0-9]+)?")
 
 // newShape renders a template with marks; nil where that fails, or where a mark is not a whole value.
-func newShape(t Text, vars Reconciler) *compiled {
+func newShape(t Text, vars Reconciler) *shape {
 	t.Total, t.Parsed = nil, nil
 	vars.Name, vars.Path, vars.Seed, vars.Cluster = markName, markPath, markSeed, markCluster
 	vars.Labels, vars.ClusterType = nil, ""
@@ -205,7 +205,7 @@ func newShape(t Text, vars Reconciler) *compiled {
 	if err != nil {
 		return nil
 	}
-	return &compiled{plain: cut(plain), stamped: cut(stamped)}
+	return &shape{plain: cut(plain), stamped: cut(stamped)}
 }
 
 // marksAreWhole reports whether all marks in a value are strings of their own, and no keys.
@@ -239,7 +239,7 @@ func cut(text []byte) []piece {
 }
 
 // instantiate returns the reconciler object of a tier.
-func (s *compiled) instantiate(vars *Reconciler) Rendered {
+func (s *shape) instantiate(vars *Reconciler) Rendered {
 	values := map[string]string{markName: vars.Name, markPath: vars.Path, markSeed: vars.Seed, markCluster: vars.Cluster, markSecret: vars.KubeConfigSecret}
 	for i, on := range vars.DependsOn {
 		name, namespace := markDependsOn(i)

@@ -82,7 +82,7 @@ type Parsed struct {
 	used     map[string]bool
 	// shapely reports whether it has shapes, and shapes are those that were needed.
 	shapely bool
-	shapes  map[shapeKey]*compiled
+	shapes  map[shapeKey]*shape
 }
 
 // parse parses a text, and meters it.
