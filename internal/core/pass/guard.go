@@ -62,19 +62,22 @@ func heirsIn(outcomes map[string]*plan.Outcome) map[string]map[string][]plan.Rem
 // holdMoved holds what leaves a seed for another one: the reconciler would delete it before the other
 // seed plants it again. An object that is marked as not to be pruned may leave, once the reconciler has
 // applied the mark.
+//
+// Who confirms that has no health channel, and does not know that the rest of the seed is released: then the
+// objects count that leave after that.
 func (d *decider) holdMoved(heirs map[string]map[string][]plan.Removed) {
 	for _, name := range slices.Sorted(maps.Keys(heirs)) {
 		s := d.seeds[name]
-		if s == nil || s.gone || s.previous == nil || s.previous.Plan == nil || s.Plan == nil || s.files == nil || s.Failure != nil || d.confirmed(s) {
+		if s == nil || s.gone || s.previous == nil || s.previous.Plan == nil || s.Plan == nil || s.files == nil && !d.facts.Health.None || s.Failure != nil || d.confirmed(s) {
 			continue
 		}
 		moved := map[string][]plan.Removed{}
 		for i := range s.Plan.Tiers {
 			t := &s.Plan.Tiers[i]
-			if t.Leaving == nil || d.abandoned[t.Cluster] || d.repo(t.Repo) == nil {
+			if d.abandoned[t.Cluster] || d.repo(t.Repo) == nil {
 				continue
 			}
-			for _, o := range t.Leaving.Objects {
+			for _, o := range s.leaving(t) {
 				removed := plan.Removed{Object: o.ID, Cluster: t.Cluster}
 				for heir, has := range heirs[name] {
 					if !slices.Contains(has, removed) {
@@ -97,6 +100,18 @@ func (d *decider) holdMoved(heirs map[string]map[string][]plan.Removed) {
 		s.keepPrevious()
 		s.fail(release.MovedToSeed(name, moved))
 	}
+}
+
+// leaving returns the objects that leave a tier with a new plan or, where the plan is that of its branch, once
+// the rest is released.
+func (s *Seed) leaving(t *plan.Tier) []plan.Object {
+	switch {
+	case s.files == nil:
+		return slices.DeleteFunc(slices.Clone(s.Plan.Objects(t)), func(o plan.Object) bool { return !o.Leaving })
+	case t.Leaving != nil:
+		return t.Leaving.Objects
+	}
+	return nil
 }
 
 // holdShared holds what would delete a Namespace from under another seed, whichever control plane has that in
