@@ -162,7 +162,7 @@ soak-object-database:
 
 # What people commit is text for parsers: of manifests, templates, expressions, annotations and patches.
 FUZZ := manifest:FuzzParse manifest:FuzzText manifest:FuzzValues template:FuzzRender template:FuzzReconcilers expression:FuzzExpressions \
-	placement:FuzzSeedRules placement:FuzzAnnotations dependency:FuzzMatchConditions dependency:FuzzDialects dependency:FuzzProvides override:FuzzOverrides
+	placement:FuzzSeedRules placement:FuzzAnnotations dependency:FuzzMatchConditions dependency:FuzzDialects installs:FuzzProvides override:FuzzOverrides
 
 soak-fuzz:
 	for fuzz in $(FUZZ); do \

@@ -46,26 +46,31 @@ require (
 	github.com/getkin/kin-openapi v0.152.0
 	github.com/gobwas/glob v0.2.3
 	github.com/google/go-github/v56 v56.0.0
+	github.com/hiddeco/sshsig v0.2.0
 	github.com/rogpeppe/go-internal v1.14.1
 	github.com/skeema/knownhosts v1.3.1
 	gitlab.com/gitlab-org/api/client-go v1.46.0
 	golang.org/x/crypto v0.59.0
 	golang.org/x/net v0.62.0
+	k8s.io/apiserver v0.36.4
 )
 
 require (
 	github.com/Microsoft/go-winio v0.6.2 // indirect
+	github.com/google/cel-go v0.27.0 // indirect
 	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
 	github.com/hashicorp/go-retryablehttp v0.7.8 // indirect
-	github.com/hiddeco/sshsig v0.2.0 // indirect
 	github.com/kevinburke/ssh_config v1.2.0 // indirect
 	github.com/xanzy/ssh-agent v0.3.3 // indirect
+	go.opentelemetry.io/otel v1.41.0 // indirect
+	go.opentelemetry.io/otel/trace v1.41.0 // indirect
+	k8s.io/component-base v0.36.4 // indirect
 )
 
 require (
 	cel.dev/expr v0.25.1 // indirect
 	github.com/42wim/httpsig v1.2.4 // indirect
-	github.com/ProtonMail/go-crypto v1.1.6 // indirect
+	github.com/ProtonMail/go-crypto v1.1.6
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect

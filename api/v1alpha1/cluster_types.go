@@ -186,6 +186,33 @@ type ClusterProvides struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	CustomResourceDefinitions []string `json:"customResourceDefinitions,omitempty"`
 
+	// NamespacedKinds are kinds of custom resources whose objects have a namespace, as
+	// Certificate.cert-manager.io. It counts where no seed contains the definition of a kind.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2048
+	// +kubebuilder:validation:items:MaxLength=317
+	NamespacedKinds []string `json:"namespacedKinds,omitempty"`
+
+	// ClusterScopedKinds are kinds of custom resources whose objects have no namespace, as
+	// ClusterIssuer.cert-manager.io.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2048
+	// +kubebuilder:validation:items:MaxLength=317
+	ClusterScopedKinds []string `json:"clusterScopedKinds,omitempty"`
+
+	// Objects that are on the cluster, and that objects of seeds may name: classes, networks, Secrets and
+	// the like. Nothing is warned of that names them, and nothing waits for what else may make them.
+	// 'furrow discover' lists classes and networks.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=namespace
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=4096
+	Objects []ProvidedObject `json:"objects,omitempty"`
+
 	// WebhookConfigurations that are on the cluster. What their webhooks match waits for the workload
 	// behind the webhook's Service, if a seed has that; otherwise they order nothing, because the
 	// workload is there already.
@@ -195,6 +222,27 @@ type ClusterProvides struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=256
 	WebhookConfigurations []ProvidedWebhookConfiguration `json:"webhookConfigurations,omitempty"`
+}
+
+// ProvidedObject is an object on a cluster.
+type ProvidedObject struct {
+	// Kind of the object with its group, as Secret or StorageClass.storage.k8s.io.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	Kind string `json:"kind"`
+
+	// Namespace of the object, empty for one of the whole cluster.
+	// +optional
+	// +kubebuilder:default=""
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+
+	// Name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
 }
 
 // ProvidedWebhookConfiguration is a ValidatingWebhookConfiguration or MutatingWebhookConfiguration on

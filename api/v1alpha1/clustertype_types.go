@@ -74,6 +74,13 @@ type ClusterTypeSpec struct {
 	// +optional
 	Source ObjectReference `json:"source,omitempty,omitzero"`
 
+	// Readiness says when objects of a kind are ready on these clusters. It overrides the rules of the
+	// ControlPlane, and a Seed overrides it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Readiness []ReadinessRule `json:"readiness,omitempty"`
+
 	// Decryption is copied to the reconciler of every tier.
 	// +optional
 	Decryption *Decryption `json:"decryption,omitempty"`

@@ -25,11 +25,32 @@ type ControlPlaneSpec struct {
 	// +optional
 	Strict bool `json:"strict,omitempty"`
 
+	// Validation says what becomes of a seed with a field that the schema of its kind refuses: Warn, the default,
+	// reports it; Enforce holds the seed, as the flag --strict does.
+	// +optional
+	Validation ValidationPolicy `json:"validation,omitempty"`
+
+	// Readiness says when objects of a kind are ready, as that of ClusterTypes and Seeds does. Those come first.
+	// +optional
+	Readiness []ReadinessRule `json:"readiness,omitempty"`
+
 	// Verify has only commits planned that are signed by these keys. A commit is judged by what the last
 	// verified one says here.
 	// +optional
 	Verify *VerifySpec `json:"verify,omitempty"`
 }
+
+// ValidationPolicy says what becomes of a seed whose objects do not fit the schemas of their kinds.
+//
+// +kubebuilder:validation:Enum=Warn;Enforce
+type ValidationPolicy string
+
+const (
+	// ValidationWarn reports what does not fit.
+	ValidationWarn ValidationPolicy = "Warn"
+	// ValidationEnforce holds the seed.
+	ValidationEnforce ValidationPolicy = "Enforce"
+)
 
 // VerifySpec says whose commits are planned.
 type VerifySpec struct {

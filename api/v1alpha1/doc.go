@@ -40,6 +40,14 @@ const (
 	// AnnotationProvides lists the APIs that an object installs, separated by commas: groups such as
 	// cert-manager.io and *.upbound.io, or kinds such as Issuer.cert-manager.io.
 	AnnotationProvides = Group + "/provides"
+	// AnnotationRecreate lets the reconciler delete an object and create it again where an API server
+	// refuses a change of it. Its only value is allow.
+	AnnotationRecreate = Group + "/recreate"
+	// AnnotationHandedOverFrom names the seed that an object is to come from: until that one gives it up, both
+	// may contain it.
+	AnnotationHandedOverFrom = Group + "/handed-over-from"
+	// AnnotationReadiness with the value ignore keeps the health of an object from counting for its tier.
+	AnnotationReadiness = Group + "/readiness"
 )
 
 // AnnotationPlanterCluster is Planter's: SELF, or "namespace|name" of a Cluster in the seed.

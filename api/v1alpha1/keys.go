@@ -4,7 +4,10 @@ package v1alpha1
 // other one is a mistake, wherever people write it.
 var (
 	// ObjectAnnotations are for the objects of seeds.
-	ObjectAnnotations = []string{AnnotationCluster, AnnotationClusterSelector, AnnotationRole, AnnotationClusterType, AnnotationDependsOn, AnnotationProvides}
+	ObjectAnnotations = []string{
+		AnnotationCluster, AnnotationClusterSelector, AnnotationRole, AnnotationClusterType,
+		AnnotationDependsOn, AnnotationHandedOverFrom, AnnotationProvides, AnnotationReadiness, AnnotationRecreate,
+	}
 	// SeedAnnotations are for Seeds.
 	SeedAnnotations = []string{AnnotationRetry, AnnotationConfirm, AnnotationRollout, AnnotationAbandon}
 	// WrittenAnnotations and WrittenLabels are written by Furrow alone.

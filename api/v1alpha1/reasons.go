@@ -60,6 +60,7 @@ const (
 	ReasonPlacementUnused            Reason = "PlacementUnused"
 	ReasonOverrideReferenceMissing   Reason = "OverrideReferenceMissing"
 	ReasonOverrideRemovesField       Reason = "OverrideRemovesField"
+	ReasonSchemaMismatch             Reason = "SchemaMismatch"
 	ReasonReferenceMissing           Reason = "ReferenceMissing"
 	ReasonNamespaceOfCluster         Reason = "NamespaceOfCluster"
 	ReasonPluginUnstable             Reason = "PluginUnstable"
@@ -80,6 +81,7 @@ const (
 	ReasonCreatorMissing             Reason = "CreatorMissing"
 	ReasonCreatorAmbiguous           Reason = "CreatorAmbiguous"
 	ReasonCreatorCycle               Reason = "CreatorCycle"
+	ReasonNamespaceAbsent            Reason = "NamespaceAbsent"
 	ReasonInvalidHub                 Reason = "InvalidHub"
 	ReasonUnknownClusterType         Reason = "UnknownClusterType"
 	ReasonUnknownTemplate            Reason = "UnknownTemplate"
@@ -93,18 +95,22 @@ const (
 	ReasonMissingDependency          Reason = "MissingDependency"
 	ReasonWebhookBeforeBackend       Reason = "WebhookBeforeBackend"
 	ReasonDependencyLeaving          Reason = "DependencyLeaving"
+	ReasonReadinessDeadlock          Reason = "ReadinessDeadlock"
 	ReasonDependencyCycle            Reason = "DependencyCycle"
 	ReasonTierPinned                 Reason = "TierPinned"
 	ReasonUnknownRule                Reason = "UnknownRule"
 	ReasonBrokenSeed                 Reason = "BrokenSeed"
 	ReasonObjectConflict             Reason = "ObjectConflict"
 	ReasonNamespaceConflict          Reason = "NamespaceConflict"
-	ReasonNamespaceShared            Reason = "NamespaceShared"
+	ReasonObjectShared               Reason = "ObjectShared"
+	ReasonHandedOver                 Reason = "HandedOver"
 	ReasonStillPlanted               Reason = "StillPlanted"
 	ReasonClusterMoved               Reason = "ClusterMoved"
 	ReasonClusterKept                Reason = "ClusterKept"
 	ReasonClusterUndeclared          Reason = "ClusterUndeclared"
 	ReasonPruneNotDisabled           Reason = "PruneNotDisabled"
+	ReasonKeptOnCluster              Reason = "KeptOnCluster"
+	ReasonUpdateRefused              Reason = "UpdateRefused"
 	ReasonInvalidTemplate            Reason = "InvalidTemplate"
 	ReasonTemplateBudget             Reason = "TemplateBudget"
 	ReasonInvalidPlan                Reason = "InvalidPlan"
@@ -183,6 +189,7 @@ const (
 	ReasonMergeQueued            Reason = "MergeQueued"
 	ReasonChecksUnknown          Reason = "ChecksUnknown"
 	ReasonBranchesUnprotected    Reason = "BranchesUnprotected"
+	ReasonBaseTakesSignedOnly    Reason = "BaseTakesSignedOnly"
 	ReasonSuspended              Reason = "Suspended"
 	ReasonProposalOpen           Reason = "ProposalOpen"
 	ReasonRemovalOpen            Reason = "RemovalOpen"
@@ -193,6 +200,7 @@ const (
 	ReasonEditedOnPlainGit       Reason = "EditedOnPlainGit"
 	ReasonEditedAndOutdated      Reason = "EditedAndOutdated"
 	ReasonEditedAndUnmergeable   Reason = "EditedAndUnmergeable"
+	ReasonEditedAndRejected      Reason = "EditedAndRejected"
 	ReasonEditedAndStale         Reason = "EditedAndStale"
 	ReasonProposalDiffers        Reason = "ProposalDiffers"
 	ReasonProposalTooWide        Reason = "ProposalTooWide"
@@ -310,7 +318,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonMissingField, "A required field is missing or empty.", "Add it. `metadata.generateName` does not replace a name: Git needs one that stays."},
 		{ReasonInvalidField, "A field has a value that is not allowed there, such as a number where API servers want text.", "Correct it, or quote it if it is meant as text; the [reference](reference.md) has the fields of Furrow's documents."},
 		{ReasonUnknownField, "A warning: the release of Kubernetes that Furrow knows does not have the field. An API server that does not know it either refuses or drops it.", "Correct its name, or remove it."},
-		{ReasonExportedObject, "The object was exported from a cluster and has fields that only API servers write. Furrow removes them and warns. It refuses an owner with a `uid`: a cluster without that owner would delete the object.", "Remove the fields, and `metadata.ownerReferences`."},
+		{ReasonExportedObject, "A warning: objects were exported from a cluster. Furrow removes what only API servers write, their status, the copy that kubectl keeps in an annotation, and owners with a `uid`, without which another cluster would delete them. An encrypted object is refused.", "Remove these fields."},
 		{ReasonInvalidName, "An API server would refuse the name, or it is not a valid DNS label.", "Choose another name. A seed has that of its file or directory, or of `--seed`."},
 		{ReasonInvalidLabel, "An API server would refuse the key or the value of a label or annotation.", "Correct it, or make a label an annotation."},
 		{ReasonUnknownKind, "Kubernetes, or Furrow, has no such kind in this API group. This is a warning if a cluster runs a Kubernetes that is newer than the newest that Furrow knows.", "Correct `kind` or `apiVersion`; the message names the most similar kind."},
@@ -356,7 +364,8 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonPlacementUnused, "A warning: a rule in `spec.placement` is true of no object of the seed, or of no cluster, so what it is meant for goes elsewhere. `--strict` refuses it.", "Correct the rule's expression, or remove the rule."},
 		{ReasonOverrideReferenceMissing, "A warning: an override makes an object name another one of the seed, which does not go to the same cluster. Placement is decided before overrides are applied.", "Place the named object there by an annotation or a rule in `spec.placement`; or keep the reference, and override the content of what it names."},
 		{ReasonOverrideRemovesField, "A warning: an override removes a field that API servers require, as the selector of a Deployment.", "Give the field another value instead of null, or leave it out of the override."},
-		{ReasonReferenceMissing, "A warning: an object names a ConfigMap, Secret, ServiceAccount, claim, Service or Role that no seed contains.", "Add it to the seed, correct the name, or make sure that something else creates it."},
+		{ReasonSchemaMismatch, "A field does not fit the schema of its kind: that of the release of Kubernetes that a cluster runs, or that of a CustomResourceDefinition. A warning, unless `--strict` is set or the ControlPlane has `validation: Enforce`.", "Correct the field. [What is checked](reference.md#schemas)."},
+		{ReasonReferenceMissing, "A warning: an object names a ConfigMap, Secret, ServiceAccount, claim, network, class, Service or Role that no seed contains, and that nothing is known to make.", "Add it to the seed, correct the name, or make sure that something else creates it. If clusters have it anyway, list it in `spec.provides.objects` of the Cluster; `furrow discover` prints classes and networks."},
 		{ReasonNamespaceOfCluster, "A warning: a seed has a Namespace that every cluster has, or the one of the cluster's reconciler. Its labels and annotations are replaced with those of the seed; it is never deleted.", "Remove the Namespace from the seed, unless the seed is to set its labels."},
 		{ReasonPluginUnstable, "A warning: two runs of a plugin with the same input wrote different objects, so every start of Furrow would make a new plan.", "Let its output depend on its input alone, without times, random values or the order of a map."},
 		{ReasonPackageTooLarge, "The package exceeds `--max-file-size` or `--max-package-size`, or has more than 100,000 files.", "Split the file or the seed, or raise the limit."},
@@ -376,6 +385,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonCreatorMissing, "A seed describes a cluster that no object of it creates.", "Add the creator, or declare the cluster outside the seed."},
 		{ReasonCreatorAmbiguous, "A creator is placed on several clusters; it goes to one management cluster.", "Name one in `furrow.dev/cluster`."},
 		{ReasonCreatorCycle, "What a creator needs to work is placed on the cluster that the creator makes, and not where the creator is; or only on a cluster that in turn waits for that one, also of another seed.", "Place it on the creator's management cluster, or list what is installed there in `spec.provides` of that Cluster."},
+		{ReasonNamespaceAbsent, "The object goes to a cluster that a seed creates, and no seed contains its Namespace for that cluster.", "Add the Namespace; or annotate what is for the cluster's creator with `furrow.dev/role: Management`; or list what the new cluster has by itself in `spec.provides.namespaces` of its Cluster document."},
 		{ReasonInvalidHub, "`spec.reconciledBy` forms a cycle, or names a cluster without its own reconciler.", "Remove it from the cluster whose own reconciler acts for the others."},
 		{ReasonUnknownClusterType, "The named cluster type is not declared.", "Declare the `ClusterType`, or correct the name."},
 		{ReasonUnknownTemplate, "The named template is not declared, or has another type.", "Declare the `Template`, or correct the name."},
@@ -389,18 +399,22 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonMissingDependency, "No seed has something that an object needs. A warning for a Namespace or a CustomResourceDefinition; an error with `--strict`, for an annotation, and while a seed that may have it is broken or removed.", "Add it, list it in `spec.provides` of the Cluster, or correct the annotation."},
 		{ReasonWebhookBeforeBackend, "A webhook configuration that is on a cluster already matches what the workload behind the webhook needs itself, so nothing can be first while that workload does not run.", "Exclude these objects from the webhook, or remove the configuration from the cluster until the seed is released. Nothing is wrong if the workload runs there already."},
 		{ReasonDependencyLeaving, "An object that stays needs something that would be removed: a Namespace, a CustomResourceDefinition, a creator, or what an annotation names.", "Keep it, or remove both."},
+		{ReasonReadinessDeadlock, "A warning: an object needs something to become ready that waits for the object itself, such as a Secret whose operator a webhook of the object guards. Its tier is never Released.", "What the message says."},
 		{ReasonDependencyCycle, "Dependencies form a cycle; the message lists every edge with its rule.", "Remove one of the edges: an annotation, or a rule with `spec.disabledRules`."},
 		{ReasonTierPinned, "A new dependency contradicts the tier of a planted object that cannot move: it is encrypted without the annotation `kustomize.toolkit.fluxcd.io/prune: disabled`, or the document of its cluster cannot be used.", "Undo the change; release the annotation first, or correct the document."},
 		{ReasonUnknownRule, "`spec.disabledRules` has a name that is not a dependency rule.", "Use one of those in the message."},
 		{ReasonBrokenSeed, "The seed depends on another one that cannot be planned.", "Correct that seed first."},
-		{ReasonObjectConflict, "Two seeds want the same object on one cluster; both are held.", "Keep it in one of them, or place them on different clusters."},
-		{ReasonNamespaceConflict, "Two seeds have the same Namespace with different content.", "Write the same labels and annotations in both, or keep it in one."},
-		{ReasonNamespaceShared, "A Namespace leaves a seed, and another seed has it on the same cluster, of this control plane or of another one in the repository. The removal waits until the reconciler keeps the Namespace.", "Restore the Namespace, merge the proposal that marks it as not to be pruned, and remove it again."},
-		{ReasonStillPlanted, "An object moved from one seed to another, or its seed was renamed, and the first seed still has it on the cluster.", "Wait until it is removed. After a rename, restore the name, or run `furrow confirm` for the old seed, which deletes its objects first."},
+		{ReasonObjectConflict, "Two seeds want the same object on one cluster. The one that has it planted goes on, and the other one is held; where neither has, both are. Equal objects of kinds that packages share, such as CustomResourceDefinitions, are planted by one of them.", "Keep it in one of them, or place them on different clusters."},
+		{ReasonNamespaceConflict, "Two seeds have the same Namespace with different content. The one that has it planted goes on.", "Write the same labels and annotations in both, or keep it in one."},
+		{ReasonObjectShared, "An object that seeds share, such as a Namespace or a CustomResourceDefinition, leaves one of them, and another one has it on the same cluster, of this control plane or of another one in the repository. The removal waits until the reconciler keeps the object.", "Restore the object, merge the proposal that marks it as not to be pruned, and remove it again."},
+		{ReasonHandedOver, "A warning: an object goes from one seed to another, or its seed was renamed. It is annotated first, then it leaves the one seed and is planted by the other, and is not deleted in between.", "Merge the proposals of both seeds; see [move an object to another seed](tasks.md#move-an-object-to-another-seed)."},
+		{ReasonStillPlanted, "An encrypted object moved from one seed to another, or its seed was renamed, and the first seed still has it on the cluster. Nothing can be added to it, so it cannot be annotated to stay there.", "Annotate it with `kustomize.toolkit.fluxcd.io/prune: disabled` in the first seed before encrypting it, and move it when that is released. Or wait until it is removed."},
 		{ReasonClusterMoved, "A cluster has another path, repository or hub; moving what is planted there would delete it.", "Undo the change, or remove the seed from the cluster first."},
 		{ReasonClusterKept, "A warning: the document of a cluster, or one that it names, is broken, so the cluster stays as last planned.", "Correct the document in the message."},
 		{ReasonClusterUndeclared, "A warning of `furrow lint`: a seed is planted on a cluster, and no document declares that cluster any more. The deletion guard holds what would be removed there.", "Restore the document; or run `furrow confirm`, and `furrow abandon` if the cluster is gone for good."},
 		{ReasonPruneNotDisabled, "A warning: the object must never be pruned, but it is encrypted, so the annotation cannot be added.", "Add the annotation in the message yourself."},
+		{ReasonKeptOnCluster, "A warning: an annotation, of Helm, Argo CD, kapp, cli-utils or Flux, keeps the object on its cluster when it leaves the seed. The reconciler gets an annotation to the same effect.", "Delete the object there yourself when it is no longer needed."},
+		{ReasonUpdateRefused, "A warning: an API server refuses the change, because it changes a field that nobody can change, such as the template of a Job. The reconciler cannot apply the tier then, and nothing behind it goes on.", "Give the object a new name, or restore the field. Or annotate it with `furrow.dev/recreate: allow`: the reconciler then deletes it and creates it again."},
 		{ReasonInvalidTemplate, "A Template does not render what it must.", "Correct it; see [templates](reference.md#templates)."},
 		{ReasonTemplateBudget, "A Template exceeds the limits on steps, memory or output.", "Make it simpler; see [templates](reference.md#templates)."},
 		{ReasonInvalidPlan, "The plan branch has no plan that this version can read.", "Move the branch back to its last good commit, or use the version of Furrow that wrote it."},
@@ -482,6 +496,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonMergeQueued, "The merge queue or merge train of the forge has the proposal.", "Wait: the forge merges it, or removes it and says why."},
 		{ReasonChecksUnknown, "Furrow cannot read the checks of the proposal, or it is a draft, so a person merges it.", "What the message says, or merge it."},
 		{ReasonBranchesUnprotected, "The forge lets everybody with write access push to `furrow/**`, and commits are not signed. Furrow compares what is there with the plan, and does not merge by itself. It is a warning of the GitOpsRepo.", "Set [`spec.signing`](signing.md), or [restrict](security.md#who-may-push-furrow) who may push to these branches."},
+		{ReasonBaseTakesSignedOnly, "A warning: the base branch of the GitOpsRepo takes only signed commits, and Furrow's are not signed, so its proposals cannot be merged.", "Set [`spec.signing`](signing.md), and add the public key to the account whose token Furrow uses."},
 		{ReasonSuspended, "`spec.suspend` is set: nothing is proposed or updated. Do not merge a proposal of an earlier plan.", "Set it to false."},
 		{ReasonProposalOpen, "The proposal waits to be merged.", "Review it."},
 		{ReasonRemovalOpen, "The proposal removes the tier, and waits to be merged.", "Review it. If nobody deleted the seed, another control plane may own it: do not merge, stop one of the two, and run `furrow adopt` with the other."},
@@ -492,6 +507,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonEditedOnPlainGit, "A person edited the proposal. On plain Git the tier is Held once that is merged.", "Make the change in the seed and delete the branch; it is proposed again."},
 		{ReasonEditedAndOutdated, "A person edited the proposal, and the plan changed since.", "Merge it, or delete its branch to have it proposed again."},
 		{ReasonEditedAndUnmergeable, "A person edited the proposal, the plan changed since, and it has a conflict.", "Delete its branch to have it proposed again."},
+		{ReasonEditedAndRejected, "A person edited the proposal and rejected it, and the plan changed since. Furrow does not overwrite what people committed.", "Delete its branch to have the changed tier proposed."},
 		{ReasonEditedAndStale, "A person edited the proposal, and the base branch changed under it. Merging would undo that change.", "Rebase it onto the base branch, or delete its branch."},
 		{ReasonProposalDiffers, "The branch of a proposal holds what no plan of Furrow has, although its commit may say that it is Furrow's. Furrow neither updates nor merges it.", "Find out who pushed the commit, and delete the branch. On a forge the tier is then Rejected until `furrow retry`."},
 		{ReasonProposalTooWide, "Merging the proposal would also change files of others.", "Remove them from the branch, or delete the branch."},
@@ -503,8 +519,8 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonReverted, "The tier was merged, and the base branch no longer has it. On plain Git, a removal that was merged by squash looks the same.", "Change the seed, or run `furrow retry`; see [roll back](tasks.md#roll-back)."},
 		{ReasonForeignContent, "The base branch has files at the tier's paths that are not Furrow's; on plain Git also an edited proposal that was merged. Where somebody deleted Furrow's plan branches, its own earlier content counts as such, too.", "Remove them, change the seed to the same content, or run `furrow retry` to replace them."},
 		{ReasonDeletionGuard, "A removal is blocked until a person confirms it: it exceeds `deletionGuard` (20 % of all plantings, and at least three), or deletes a creator, Namespace, CustomResourceDefinition or PersistentVolumeClaim.", "Run `furrow confirm`, or restore what was removed."},
-		{ReasonSeedRenamed, "A removal is blocked until a person confirms it: a seed is gone, and a new one has its objects.", "Restore the name; or run `furrow confirm` for the old one, which deletes its objects first."},
-		{ReasonMovedToSeed, "An object moved from one seed to another. The removal from the first is blocked, because it deletes the object before the second seed creates it again.", "Restore the object in the first seed with the annotation `kustomize.toolkit.fluxcd.io/prune: disabled`. When that is released, move the object with the annotation. Or run `furrow confirm` for the first seed, which deletes the object first."},
+		{ReasonSeedRenamed, "A removal is blocked until a person confirms it: a seed is gone, and a new one has its objects, but cannot be planned, or came when the removal had begun.", "Correct the new seed, or restore the name; or run `furrow confirm` for the old one, which deletes its objects first."},
+		{ReasonMovedToSeed, "An object moved from one seed to another. The removal from the first is blocked, because the base branch lacks the annotation by which the reconciler keeps the object.", "Restore the object in the first seed with the annotation `kustomize.toolkit.fluxcd.io/prune: disabled`. When that is released, move the object with the annotation. Or run `furrow confirm` for the first seed, which deletes the object first."},
 		{ReasonRemovalOnHold, "Removals are on hold because the seed cannot be planned, or because what declares it cannot be read.", "Correct what the message of the seed names."},
 		{ReasonRootMissing, "No Kustomization on the cluster syncs the root path, or Git has no such directory.", "Set the root up; [what Furrow checks of a root](clusters.md#what-furrow-checks-of-a-root)."},
 		{ReasonRootTooWide, "The root syncs a directory above the cluster's own, so it would apply what is for other clusters.", "Set its `spec.path`."},
@@ -519,7 +535,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonRootSourceFailed, "The source of the root cannot fetch.", "Correct its `spec.url`, `spec.ref` or `spec.secretRef`."},
 		{ReasonRootFailed, "One object or file stops the whole root; the message is Flux's.", "Correct it. For `namespaces \"…\" not found` on a rebuilt cluster, [create the namespace](clusters.md#rebuilding-a-cluster-from-git-alone)."},
 		{ReasonRootUnbuildable, "A file in the root's directory stops the root, or hides files from it.", "Correct the file that the message names; [what Furrow checks of a root](clusters.md#what-furrow-checks-of-a-root)."},
-		{ReasonRootVerification, "The GitRepository of the root verifies signatures, and would refuse what is merged: by its mode, its keys, or how the forge merges.", "The message says what to change. See [Flux and signatures](signing.md#flux)."},
+		{ReasonRootVerification, "The GitRepository of the root verifies signatures, and would refuse what is merged: by its mode, its keys, or how the forge merges. Or the roots of a repository accept no way to merge in common.", "The message says what to change. See [Flux and signatures](signing.md#flux)."},
 		{ReasonRootRefusesMethod, "A warning: the repository allows a way to merge that leaves a signature which the GitRepository of a root refuses. Furrow merges by another one.", "Do not allow it. See [Flux](signing.md#flux)."},
 		{ReasonRootIgnores, "A pattern keeps Flux from reading a file of the tier.", "Remove the pattern, or add an exception for the path after it."},
 		{ReasonRootUnknown, "The cluster does not answer, so it is unknown whether it has a root.", "As for a [silent cluster](#a-cluster-cannot-be-asked)."},

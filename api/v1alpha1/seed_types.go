@@ -115,6 +115,18 @@ type SeedSpec struct {
 	// +optional
 	Tiers TierPolicy `json:"tiers,omitempty"`
 
+	// Health chooses the objects that must be ready by the rules for their kind: Needed, the default, those
+	// that a later tier depends on; Full all of them. Flux judges others by what it knows of any status.
+	// +optional
+	Health HealthScope `json:"health,omitempty"`
+
+	// Readiness says when objects of a kind are ready. It comes before the readiness of the ClusterType and
+	// the ControlPlane, and what Furrow knows of the kind.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Readiness []ReadinessRule `json:"readiness,omitempty"`
+
 	// PlainSecrets determines whether Secrets whose data anyone with access to Git could
 	// read may be written. They hold the seed unless allowed. +optional
 	PlainSecrets PlainSecretPolicy `json:"plainSecrets,omitempty"`
@@ -707,6 +719,18 @@ const (
 	TiersSeparate TierPolicy = "Separate"
 	// TiersCompact does where that order is known.
 	TiersCompact TierPolicy = "Compact"
+)
+
+// HealthScope says which objects are judged by the rules for their kind.
+//
+// +kubebuilder:validation:Enum=Needed;Full
+type HealthScope string
+
+const (
+	// HealthNeeded judges the objects that a later tier depends on.
+	HealthNeeded HealthScope = "Needed"
+	// HealthFull judges all objects.
+	HealthFull HealthScope = "Full"
 )
 
 // PlainSecretPolicy says what becomes of Secrets in plain text.

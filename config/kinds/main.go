@@ -1,5 +1,6 @@
 // Command kinds writes internal/core/manifest/served.yaml: the kinds that API servers of Kubernetes
-// serve by themselves, with the versions of each and the releases that have them. It reads what the
+// serve by themselves, with the versions of each and the releases that have them, and
+// internal/core/validate/schemas.json.gz, the schemas of these kinds. It reads what the
 // project publishes of each release, the OpenAPI document in the Go module k8s.io/kubernetes, and so
 // needs the network and some minutes. Run it when a release of Kubernetes is out, from the root of
 // the repository:
@@ -32,17 +33,18 @@ const (
 
 func main() {
 	newest := flag.Int("newest", 37, "the minor version of the newest release")
-	out := flag.String("out", "internal/core/manifest/served.yaml", "the file to write")
+	out := flag.String("out", "internal/core/manifest/served.yaml", "the file of kinds")
+	schemas := flag.String("schemas", "internal/core/validate/schemas.json.gz", "the file of schemas")
 	flag.Parse()
-	if err := run(*newest, *out); err != nil {
+	if err := run(*newest, *out, *schemas); err != nil {
 		fmt.Fprintf(os.Stderr, "kinds: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-// run reads every release, and writes the table.
-func run(newest int, out string) error {
-	t := table{}
+// run reads every release. It writes the table, and the schemas of the releases that clusters may run.
+func run(newest int, out, schemasOut string) error {
+	t, s := table{}, schemas{}
 	for minor := oldestKnown; minor <= newest; minor++ {
 		document, err := download(minor)
 		if err != nil {
@@ -51,6 +53,19 @@ func run(newest int, out string) error {
 		if err := t.add(minor, document); err != nil {
 			return fmt.Errorf("release 1.%d: %w", minor, err)
 		}
+		if minor < oldestSupported {
+			continue
+		}
+		if err := s.add(minor, document); err != nil {
+			return fmt.Errorf("release 1.%d: %w", minor, err)
+		}
+	}
+	packed, err := s.write()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(schemasOut, packed, 0o644); err != nil {
+		return err
 	}
 	text, err := t.write(newest)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/git/signature"
+	"github.com/furrow-dev/furrow/test/signingkey"
 )
 
 func TestTheControllerMakesAKeyOnceAndChangesNoSecret(t *testing.T) {
@@ -50,24 +51,13 @@ func TestTheControllerMakesAKeyOnceAndChangesNoSecret(t *testing.T) {
 }
 
 func TestTheKeysOfAGitRepositoryJudgeTheControlPlane(t *testing.T) {
-	private, err := signature.Generate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := signature.NewSigner(private, nil, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := signer.Key().Public()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := reader(t, secret("keys", map[string]string{"ann.sshpub": public}), secret("broken", map[string]string{"ann.asc": "hello"}))
+	key := signingkey.New(t)
+	r := reader(t, secret("keys", map[string]string{"ann.sshpub": key.Public}), secret("broken", map[string]string{"ann.asc": "hello"}))
 	at := fleet.Location{VerifySecret: "keys"}
 	if err := at.ReadKeys(t.Context(), r, namespace); err != nil {
 		t.Fatal(err)
 	}
-	if ring := fleet.Options(t.Context(), r, nil, namespace, at).VerifyWith; !ring.Has(signer.Key().ID()) {
+	if ring := fleet.Options(t.Context(), r, nil, namespace, at).VerifyWith; !ring.Has(key.Signer.Key().ID()) {
 		t.Errorf("commits are verified with %v", ring.IDs())
 	}
 	for name, want := range map[string]string{"none": "there is no Secret fleet/none", "broken": "ann.asc"} {

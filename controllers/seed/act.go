@@ -158,7 +158,7 @@ var requests = []request{
 }
 
 func retry(ctx context.Context, q *engine.Requests, seed, value string) error {
-	words, by, why := parseRequest(value)
+	words, by, why := v1alpha1.ParseRequest(value)
 	var tiers []layout.Tier
 	for _, word := range words {
 		if !strings.Contains(word, "/") {
@@ -177,7 +177,7 @@ func retry(ctx context.Context, q *engine.Requests, seed, value string) error {
 }
 
 func confirm(ctx context.Context, q *engine.Requests, seed, value string) error {
-	_, by, _ := parseRequest(value)
+	_, by, _ := v1alpha1.ParseRequest(value)
 	_, err := q.Confirm(ctx, seed, by)
 	return err
 }
@@ -226,10 +226,12 @@ func (r *Reconciler) do(ctx context.Context, seed *v1alpha1.Seed, what string, a
 func (r *Reconciler) handleAbandon(ctx context.Context, s *reconcileState, q *engine.Requests, seeds []v1alpha1.Seed) {
 	before, now := map[string]bool{}, map[string]bool{}
 	for i := range seeds {
-		for _, cluster := range list(seeds[i].Status.Handled.Abandon) {
+		handled, _ := v1alpha1.ParseAbandon(seeds[i].Status.Handled.Abandon)
+		for _, cluster := range handled {
 			before[cluster] = true
 		}
-		for _, cluster := range list(requested(&seeds[i], v1alpha1.AnnotationAbandon, v1alpha1.MaxAbandon)) {
+		wanted, _ := v1alpha1.ParseAbandon(requested(&seeds[i], v1alpha1.AnnotationAbandon, v1alpha1.MaxAbandon))
+		for _, cluster := range wanted {
 			now[cluster] = true
 		}
 	}
@@ -240,14 +242,15 @@ func (r *Reconciler) handleAbandon(ctx context.Context, s *reconcileState, q *en
 			continue
 		}
 		done := true
-		_, by, _ := parseRequest(is)
-		for _, cluster := range list(is) {
+		clusters, by := v1alpha1.ParseAbandon(is)
+		for _, cluster := range clusters {
 			if !before[cluster] {
 				before[cluster] = r.do(ctx, seed, "abandon cluster "+cluster, func() error { return q.Abandon(ctx, cluster, by) })
 			}
 			done = done && before[cluster]
 		}
-		for _, cluster := range list(was) {
+		handled, _ := v1alpha1.ParseAbandon(was)
+		for _, cluster := range handled {
 			if !now[cluster] && before[cluster] {
 				done = r.do(ctx, seed, "take the abandonment of cluster "+cluster+" back", func() error {
 					err := q.UndoAbandon(ctx, cluster)
@@ -260,9 +263,9 @@ func (r *Reconciler) handleAbandon(ctx context.Context, s *reconcileState, q *en
 			}
 		}
 		if done {
-			handled := s.handled[seed.Name]
-			handled.Abandon = is
-			s.handled[seed.Name] = handled
+			requests := s.handled[seed.Name]
+			requests.Abandon = is
+			s.handled[seed.Name] = requests
 		}
 	}
 }
@@ -277,12 +280,6 @@ func requested(seed *v1alpha1.Seed, annotation string, most int) string {
 		return value[:end] // keep whole names of a list
 	}
 	return truncate.Prefix(value, most)
-}
-
-// list returns the names in a list, which may end with who asks: "edge-1,edge-2 by Ada".
-func list(text string) []string {
-	words, _, _ := parseRequest(text)
-	return strings.FieldsFunc(strings.Join(words, " "), func(c rune) bool { return c == ',' || c == ' ' })
 }
 
 // finish reports the result of the pass: it writes each changed status once, and emits one event

@@ -96,25 +96,6 @@ func TestRecordedRequestsAreBounded(t *testing.T) {
 	}
 }
 
-func TestAListOfAbandonedClustersSaysWhoAsks(t *testing.T) {
-	for value, want := range map[string]struct {
-		clusters []string
-		by       string
-	}{
-		"edge-1":                           {[]string{"edge-1"}, ""},
-		"edge-1,edge-2 by Ada Lovelace":    {[]string{"edge-1", "edge-2"}, "Ada Lovelace"},
-		"edge-1, edge-2":                   {[]string{"edge-1", "edge-2"}, ""},
-		"edge-1, edge-2 by Ada because of": {[]string{"edge-1", "edge-2"}, "Ada"},
-		"by,edge-1":                        {[]string{"by", "edge-1"}, ""},
-		"":                                 {nil, ""},
-	} {
-		_, by, _ := parseRequest(value)
-		if got := list(value); !slices.Equal(got, want.clusters) || by != want.by {
-			t.Errorf("%q: %q by %q", value, got, by)
-		}
-	}
-}
-
 func TestARefusedPlantingDoesNotBlockTheStatusOfTheSeed(t *testing.T) {
 	refused := errors.New("the Planting is invalid")
 	seed := web()

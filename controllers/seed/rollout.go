@@ -3,8 +3,6 @@ package seed
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -16,7 +14,7 @@ type rolloutRequest struct{ verb, wave, by, why string }
 
 // parseRollout reads an annotation, as in "skip canary 2026-11-23T09:00:00Z by ada because it is rebuilt".
 func parseRollout(value string) rolloutRequest {
-	words, by, why := parseRequest(value)
+	words, by, why := v1alpha1.ParseRequest(value)
 	out := rolloutRequest{by: by, why: why}
 	if len(words) > 0 {
 		out.verb = words[0]
@@ -25,16 +23,6 @@ func parseRollout(value string) rolloutRequest {
 		out.wave = words[1]
 	}
 	return out
-}
-
-// parseRequest parts what is asked, who asks, and why, as in "2026-11-23T09:00:00Z by ada because it is rebuilt".
-func parseRequest(value string) (words []string, by, why string) {
-	value, why, _ = strings.Cut(value, " because ")
-	words = strings.Fields(value)
-	if at := slices.Index(words, "by"); at > 0 {
-		by, words = strings.Join(words[at+1:], " "), words[:at]
-	}
-	return words, by, why
 }
 
 // rollout changes the record of a seed's rollout. What is so already is done.

@@ -305,7 +305,7 @@ func (f *sessionFlags) addAsking(cmd *cobra.Command) {
 
 // addStrict is for commands that plan.
 func (f *sessionFlags) addStrict(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.options.Strict, "strict", false, "make an error of a namespace or kind that no seed or cluster provides")
+	cmd.Flags().BoolVar(&f.options.Strict, "strict", false, "make an error of a namespace or kind that no seed or cluster provides, and of a field that the schema of its kind refuses")
 }
 
 // resolved returns the options with the defaults that depend on where the command runs: the current

@@ -71,7 +71,7 @@ Outside of a cluster it needs --leader-elect=false or --leader-election-namespac
 	flags.Var(textFlag(&c.options.Seeds.ID, "", ownerPart), "id", "control-plane id, the first part of the owner of plans, where no ControlPlane document names it (default: the repository's name)")
 	flags.Var(textFlag(&c.options.Seeds.Environment, "default", ownerPart), "environment", "environment, the second part of the owner of plans")
 	addDeletionGuard(flags, &c.options.Seeds.DeletionGuard, "kubectl furrow confirm")
-	flags.BoolVar(&c.options.Seeds.Strict, "strict", false, "make an error of a namespace or kind that no seed or cluster provides")
+	flags.BoolVar(&c.options.Seeds.Strict, "strict", false, "make an error of a namespace or kind that no seed or cluster provides, and of a field that the schema of its kind refuses")
 	flags.BoolVar(&c.options.Seeds.TakeOver, "take-over", false, "in the first pass of a control plane, replace plans that a newer or unrelated commit of it made")
 	allowHTTP(flags, &c.options.Seeds.AllowHTTP)
 	limitFlags(flags, &c.options.Seeds.Limits)

@@ -21,10 +21,11 @@ func newDiscover() *cobra.Command {
 		Use:   "discover CLUSTER",
 		Short: "Print what a cluster has although no seed contains it, as a Cluster document",
 		Long: `Discover reads a cluster through its kubeconfig, and prints a Cluster document with
-spec.provides: the release of Kubernetes, API versions, CustomResourceDefinitions,
-Namespaces with their labels, and webhook configurations that fail closed. What a seed has
-planted is left out. Commit what it prints to the control-plane repository, in the cluster's
-document: plans are made of that.`,
+spec.provides: the release of Kubernetes, API versions, CustomResourceDefinitions, the
+kinds of custom resources by their scope, Namespaces with their labels, classes and
+networks that objects may name, and webhook configurations that fail closed. What a
+seed has planted is left out. Commit what it prints to the control-plane repository, in
+the cluster's document: plans are made of that.`,
 		Example: `  furrow discover edge-eu-1 --kubeconfig kubeconfigs/edge-eu-1`,
 		Args:    exactly(1, "the name of one cluster"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -93,7 +94,7 @@ type explanation struct {
 	Moves []string `json:"moves,omitempty"`
 
 	plan   *plan.Plan
-	labels fleetLabels
+	traits traits
 	// plans are those of all seeds.
 	plans map[string]*plan.Plan
 	// reported is what was reported last; without a state where nothing was, and noStatus says so then.
@@ -139,9 +140,11 @@ type objectWait struct {
 	// cluster whichever the object is on.
 	Seed    string `json:"seed,omitempty"`
 	Cluster string `json:"cluster,omitempty"`
-	Rule    string `json:"rule"`
-	Field   string `json:"field,omitempty"`
-	Why     string `json:"why"`
+	// Kind is Weak where both may share a tier.
+	Kind  dependency.Kind `json:"kind"`
+	Rule  string          `json:"rule"`
+	Field string          `json:"field,omitempty"`
+	Why   string          `json:"why"`
 
 	id manifest.ID
 }
@@ -161,7 +164,7 @@ func explainIn(ctx context.Context, s *controlplane.Session, want wanted, report
 	if err != nil {
 		return nil, err
 	}
-	e := &explanation{Object: id, Seed: p.Seed, plan: p, plans: report.Plans, labels: labelsIn(report.Catalog)}
+	e := &explanation{Object: id, Seed: p.Seed, plan: p, plans: report.Plans, traits: traitsIn(report.Catalog)}
 	if e.reported, err = reported(p.Seed); manifest.ReasonOf(err) == v1alpha1.ReasonNoStatus {
 		e.reported, e.noStatus = &statusView{}, err.Error()
 	} else if err != nil {
@@ -187,7 +190,7 @@ func (e *explanation) describe(inForce *plan.Plan) {
 			e.Clusters, e.Rule, e.Why = pl.Clusters, pl.Rule, pl.Why
 		default: // variants may place it by different rules
 			e.Clusters = slices.Concat(e.Clusters, pl.Clusters)
-			e.Why += fmt.Sprintf(" (rule %s); on %s because %s", e.Rule, strings.Join(pl.Clusters, ", "), pl.Why)
+			e.Why += fmt.Sprintf(" (rule %s); on %s because %s", e.Rule, fleetIn(e.traits, p).on(pl.Clusters), pl.Why)
 			e.Rule = pl.Rule
 		}
 	}
@@ -198,7 +201,7 @@ func (e *explanation) describe(inForce *plan.Plan) {
 			}
 		}
 	}
-	e.Moves = movesOf(p, clustersOf(p), func(m plan.Move) bool { return m.Object.String() == id })
+	e.Moves = movesOf(p, fleetIn(e.traits, p), func(object manifest.ID) bool { return object.String() == id })
 	for _, o := range p.Overrides {
 		for _, one := range o.Objects {
 			if one.ID.String() == id {
@@ -228,9 +231,9 @@ func (e *explanation) dependencies(object manifest.ID) {
 		for _, d := range p.Dependencies {
 			switch {
 			case name == e.Seed && d.From.Object == object:
-				e.Waits = append(e.Waits, objectWait{d.To.Object.String(), d.To.Seed, d.To.Cluster, d.Rule, d.Field, d.Why, d.To.Object})
+				e.Waits = append(e.Waits, objectWait{d.To.Object.String(), d.To.Seed, d.To.Cluster, d.Kind, d.Rule, d.Field, d.Why, d.To.Object})
 			case d.To.Object == object && cmp.Or(d.To.Seed, name) == e.Seed:
-				other := objectWait{Object: d.From.Object.String(), Rule: d.Rule, Field: d.Field, Why: d.Why, id: d.From.Object}
+				other := objectWait{Object: d.From.Object.String(), Kind: d.Kind, Rule: d.Rule, Field: d.Field, Why: d.Why, id: d.From.Object}
 				if name != e.Seed {
 					other.Seed = name
 				}
@@ -269,6 +272,11 @@ func findObject(report *engine.Report, want wanted) (*plan.Plan, string, error) 
 		for i := range p.Tiers {
 			for _, o := range leavingObjects(p, &p.Tiers[i]) {
 				ids = append(ids, o.ID)
+			}
+		}
+		if seed != "" { // another seed still has it
+			for _, await := range p.Awaits {
+				ids = append(ids, await.Object)
 			}
 		}
 		for _, one := range ids {
@@ -383,12 +391,12 @@ func (e *explanation) reportedTier(t *plan.Tier, inForce *plan.Plan) state.Tier 
 // explanationTable shows an explanation, equal clusters as one unless whole: where the object goes
 // and why, what it waits for and what waits for it, and how far its tiers are now.
 func explanationTable(w io.Writer, e *explanation, whole bool) {
-	all := clustersOf(e.plan)
+	all := fleetIn(e.traits, e.plan)
 	on := func(clusters []string) string {
 		if whole {
 			return strings.Join(clusters, ", ")
 		}
-		return e.labels.on(clusters, all)
+		return all.on(clusters)
 	}
 	heading(w, e.Object)
 	of := "  of seed " + e.Seed
@@ -405,12 +413,14 @@ func explanationTable(w io.Writer, e *explanation, whole bool) {
 		where = append(where, fmt.Sprintf("being removed from %s, because the seed is being removed", on(e.Leaving)))
 	case len(e.Leaving) > 0:
 		where = append(where, fmt.Sprintf("being removed from %s, because the seed no longer has it there; it goes once everything else of the seed is Released", on(e.Leaving)))
+	case len(e.Clusters) == 0 && slices.ContainsFunc(e.plan.Awaits, func(a plan.Await) bool { return a.Object.String() == e.Object }):
+		where = append(where, "on no cluster yet")
 	case len(e.Clusters) == 0:
 		where = append(where, "removed from all clusters")
 	}
 	part(w, "Where", where)
 	for _, c := range e.Contents {
-		differs = append(differs, fmt.Sprintf("on %s, from %s", contentOn(plan.ContentOn{Clusters: c.Clusters, Variants: c.Variants}, all, e.labels), c.From))
+		differs = append(differs, fmt.Sprintf("on %s, from %s", contentOn(plan.ContentOn{Clusters: c.Clusters, Variants: c.Variants}, all), c.From))
 	}
 	part(w, "Differs by cluster", differs)
 	part(w, "Moves", e.Moves)
@@ -422,10 +432,23 @@ func explanationTable(w io.Writer, e *explanation, whole bool) {
 	if len(e.Waits) == 0 && len(e.Clusters) > 0 {
 		part(w, "Waits for", []string{"nothing"})
 	}
-	e.part(w, "Waits for", e.Waits, whole, func(d objectWait) string { return d.name() + " (" + d.Rule + ": " + fieldAndWhy(d.Field, d.Why) + ")" })
+	e.part(w, "Waits for", e.Waits, whole, func(d objectWait) string {
+		return d.name() + " (" + d.Rule + ": " + fieldAndWhy(d.Field, d.Why) + ")" + d.remark()
+	})
 	e.showChains(w, all, whole)
-	e.part(w, "Waited for by", e.Needed, whole, func(d objectWait) string { return d.name() + " (" + d.Rule + ")" })
+	e.part(w, "Waited for by", e.Needed, whole, func(d objectWait) string { return d.name() + " (" + d.Rule + ")" + d.remark() })
 	e.now(w, all, whole)
+}
+
+// remark says what a dependency that makes no tier asks for.
+func (d objectWait) remark() string {
+	switch d.Kind {
+	case dependency.Weak:
+		return ", in the same tier or before"
+	case dependency.Soft:
+		return ", which holds nothing"
+	}
+	return ""
 }
 
 // name names the other object for people.
@@ -504,25 +527,29 @@ func part(w io.Writer, title string, lines []string) {
 const maxLanded = 20
 
 // landed lists the commits that brought the tiers, to revert one, or to ask its author.
-func (e *explanation) landed(w io.Writer) {
+func (e *explanation) landed(w io.Writer, all clusterSet, whole bool) {
 	var order []string
-	tiers := map[string][]string{}
+	tiers := map[string][]ofCluster{}
 	for _, t := range e.Tiers {
 		if by := t.LandedBy; by != nil {
 			text := fmt.Sprintf("%.10s %q by %s", by.ID, by.Subject, by.Author)
 			if tiers[text] == nil {
 				order = append(order, text)
 			}
-			tiers[text] = append(tiers[text], t.Cluster+" "+layout.NameOnCluster(t.Ordinal))
+			tiers[text] = append(tiers[text], ofCluster{t.Cluster, layout.NameOnCluster(t.Ordinal)})
 		}
 	}
 	for _, text := range order {
-		paragraph(w, "    ", fmt.Sprintf("  Merged as %s: %s", manifest.Printable(text), strings.Join(tiers[text], ", ")))
+		var names []string
+		for _, f := range folded(all, tiers[text], whole) {
+			names = append(names, f.on+" "+f.text)
+		}
+		paragraph(w, "    ", fmt.Sprintf("  Merged as %s: %s", manifest.Printable(text), strings.Join(names, ", ")))
 	}
 }
 
 // now shows how far the tiers are, with the age of that and what is wrong with it, as a status does.
-func (e *explanation) now(w io.Writer, all []string, whole bool) {
+func (e *explanation) now(w io.Writer, all clusterSet, whole bool) {
 	fmt.Fprintln(w)
 	heading(w, "Now")
 	if v := e.reported; v.State == nil {
@@ -565,5 +592,5 @@ func (e *explanation) now(w io.Writer, all []string, whole bool) {
 			paragraph(w, "      ", "    "+wait)
 		}
 	}
-	e.landed(w)
+	e.landed(w, all, whole)
 }

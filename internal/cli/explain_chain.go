@@ -74,7 +74,7 @@ func newPlanGraph(plans map[string]*plan.Plan) *planGraph {
 	return &planGraph{plans: plans, waits: map[string]map[manifest.ID][]planWait{}, known: map[planVertex]chainLink{}, tiers: map[planVertex]int{}}
 }
 
-// waitsOf lists the hard dependencies of an object of a seed.
+// waitsOf lists the dependencies of an object of a seed that are not only shown.
 func (g *planGraph) waitsOf(seed string, object manifest.ID) []planWait {
 	of, ok := g.waits[seed]
 	if !ok {
@@ -93,21 +93,21 @@ func (g *planGraph) waitsOf(seed string, object manifest.ID) []planWait {
 
 // longest finds the longest chain that ends at a vertex; of several the first in the plan's order.
 //
-// While a vertex is computed it counts as a chain of itself alone: plans have no cycles, and this
-// ends even where a plan on a branch was edited to have one.
+// Objects that need each other to become ready are a cycle, so what leads back to a vertex that is being
+// computed does not count.
 func (g *planGraph) longest(v planVertex) chainLink {
 	if link, ok := g.known[v]; ok {
 		return link
 	}
 	best := chainLink{length: 1}
-	g.known[v] = best
+	g.known[v] = chainLink{}
 	for _, d := range g.waitsOf(v.seed, v.object) {
 		if _, there := slices.BinarySearch(d.clusters, v.cluster); !there {
 			continue
 		}
 		to := planVertex{cmp.Or(d.To.Seed, v.seed), d.To.Object, cmp.Or(d.To.Cluster, v.cluster)}
-		if n := g.longest(to).length + 1; n > best.length {
-			best = chainLink{n, d.Dependency, to}
+		if n := g.longest(to).length; n > 0 && n+1 > best.length {
+			best = chainLink{n + 1, d.Dependency, to}
 		}
 	}
 	g.known[v] = best
@@ -169,7 +169,7 @@ func (e *explanation) chains(id manifest.ID, inForce *plan.Plan) {
 
 // showChains shows the chains of an object, those that are equal on several clusters as one unless
 // whole. The states of their tiers are counted and do not keep chains apart.
-func (e *explanation) showChains(w io.Writer, all []string, whole bool) {
+func (e *explanation) showChains(w io.Writer, all clusterSet, whole bool) {
 	texts := make([]ofCluster, len(e.Chains))
 	for i, c := range e.Chains {
 		lines := make([]string, 0, 2*len(c.Steps))

@@ -102,7 +102,7 @@ func TestStatesOfEqualChainsAreCounted(t *testing.T) {
 	e := explainedSlice(3)
 	e.Chains[0].Steps[4].State, e.Chains[1].Steps[4].State, e.Chains[2].Steps[4].State = "Blocked", "Released", "Blocked"
 	p := &page{width: 100}
-	e.showChains(p, clustersOf(e.plan), false)
+	e.showChains(p, fleetIn(nil, e.plan), false)
 	if !strings.Contains(p.String(), "slice, <cluster> tier 01: Blocked on 2, Released on 1\n") {
 		t.Errorf("it shows:\n%s", p)
 	}

@@ -34,7 +34,7 @@ func withCommands(text string) string {
 // one.
 type ofCluster struct{ cluster, text string }
 
-// fold is what several clusters have in common: their names, as runsOf has them; the text, with
+// fold is what several clusters have in common: their names, as a clusterSet has them; the text, with
 // anyCluster instead of the name; and the indexes of the texts that are folded. Of a single cluster
 // it is the text as it is.
 type fold struct {
@@ -43,14 +43,13 @@ type fold struct {
 }
 
 // folded joins texts that are equal but for the name of the cluster, in the order of the first of
-// each. all are the clusters of the fleet, among which runs are found. Where whole, nothing is
-// joined.
+// each. all are the clusters among which the ones of a fold are named. Where whole, nothing is joined.
 //
 // A fleet of a thousand equal clusters is then one line. The whole texts are compared, with
 // messages and not just states, so a line is true of each of its clusters. A tier that waits
 // for another one on its own cluster folds with its like on other clusters. The cost is linear in
 // the texts.
-func folded(all []string, texts []ofCluster, whole bool) []fold {
+func folded(all clusterSet, texts []ofCluster, whole bool) []fold {
 	if whole {
 		return foldedFrom(len(texts)+1, all, texts)
 	}
@@ -58,7 +57,7 @@ func folded(all []string, texts []ofCluster, whole bool) []fold {
 }
 
 // foldedFrom joins texts as folded does, where at least so many are equal.
-func foldedFrom(least int, all []string, texts []ofCluster) []fold {
+func foldedFrom(least int, all clusterSet, texts []ofCluster) []fold {
 	groups := map[string][]int{}
 	keys := make([]string, len(texts))
 	for i, t := range texts {
@@ -79,7 +78,7 @@ func foldedFrom(least int, all []string, texts []ofCluster) []fold {
 			for j, m := range members {
 				names[j] = texts[m].cluster
 			}
-			out = append(out, fold{runsOf(names, all), withCommands(key), members})
+			out = append(out, fold{all.on(names), withCommands(key), members})
 		}
 	}
 	return out

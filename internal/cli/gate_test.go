@@ -214,7 +214,7 @@ func TestAnEditedProposalOnPlainGitIsNotMergedUnaware(t *testing.T) {
 	p.pass()
 	mustContain(t, p.must("pr", "show", "web/east/00"), "Furrow leaves your change alone, but once it is merged the tier is held")
 	p.commitTo("furrow/main/tier/web/east/00", map[string]string{"planted/east/web/tier-00/mine.yaml": "kind: ConfigMap\n"})
-	const why = "a person has edited it, and on plain Git the tier is Held once that is merged. Make the change in the seed and delete the branch"
+	const why = "a person has edited it, and on plain Git the tier is Held once that is merged. Make the change in the seed and delete its branch: git push origin --delete furrow/main/tier/web/east/00"
 	refused := func() {
 		p.refused("web/east/00 must not be merged now: "+why+". The next pass then proposes it anew; --force merges it all the same", "pr", "merge", "web/east/00")
 	}

@@ -2,14 +2,17 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	forge "github.com/furrow-dev/furrow/internal/forge/github"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/forge/rest"
+	"github.com/furrow-dev/furrow/internal/state"
 	"github.com/furrow-dev/furrow/test/servers/github"
 )
 
@@ -272,4 +275,37 @@ func (r reader) get(number int64) pull.Request {
 		r.Fatal(err)
 	}
 	return got
+}
+
+// A run reports which ways to merge leave a signature that reconcilers accept.
+func TestPeopleMergeByTheWayThatReconcilersAccept(t *testing.T) {
+	t.Parallel()
+	s, p := newGitHub(t)
+	p.write("credentials/acme", map[string]string{"token": s.Token("furrow", "repo")})
+	furrow := func(args ...string) string {
+		t.Helper()
+		return p.must(append(args, "--credentials", p.at("credentials"))...)
+	}
+	furrow("run", "--once")
+	url := strings.Replace(s.GitURL(onGitHub), "://", "://furrow:"+s.Token("furrow", "repo")+"@", 1)
+	_, branch, _ := strings.Cut(p.git(".", "ls-remote", url, "refs/heads/"+layout.StatusBranch("main", "*")), "refs/heads/")
+	p.git(".", "clone", "--quiet", "--branch", branch, url, "status")
+	reported, err := os.ReadFile(p.at("status/" + state.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		way     string
+		parents int
+	}{{"squash", 1}, {"merge", 2}} {
+		p.write("status", map[string]string{state.File: strings.Replace(string(reported), "repositories:\n- ", "repositories:\n- mergeBy: ["+c.way+"]\n  ", 1)})
+		p.git("status", "commit", "--quiet", "--all", "--message=Ways to merge")
+		p.git("status", "push", "--quiet")
+		open := githubReader(t, s, onGitHub).open()[0]
+		furrow("pr", "merge", open.Branch)
+		p.git("status", "fetch", "--quiet", "origin", "main")
+		if parents := strings.Fields(p.git("status", "show", "-s", "--format=%P", "FETCH_HEAD")); len(parents) != c.parents {
+			t.Errorf("%s is merged with the parents %v, want %d as by %s", open.Branch, parents, c.parents, c.way)
+		}
+	}
 }

@@ -125,14 +125,8 @@ func (a *kubeAbandon) seeds(ctx context.Context, c *kubeCluster, cluster string)
 
 // abandoned returns the clusters that a Seed has given up, by its annotation.
 func abandoned(s *v1alpha1.Seed) []string {
-	var out []string
-	names, _, _ := strings.Cut(s.Annotations[v1alpha1.AnnotationAbandon], " by ")
-	for _, name := range strings.Split(names, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			out = append(out, name)
-		}
-	}
-	return out
+	clusters, _ := v1alpha1.ParseAbandon(s.Annotations[v1alpha1.AnnotationAbandon])
+	return clusters
 }
 
 // ask puts the cluster into a Seed's list, or takes it out, whatever others change meanwhile. The

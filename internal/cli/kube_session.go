@@ -26,7 +26,7 @@ func (k *kubeSession) add(cmd *cobra.Command) {
 	k.session.addAccess(cmd, "directory with your own credentials, instead of the Secrets that the resources name; one directory for each set, that of the control plane called control-plane; or set FURROW_CREDENTIALS")
 	flags.Var(textFlag(&k.session.options.ID, "", ownerPart), "id", "control-plane id that the controller was given, the first part of the owner of plans, where no ControlPlane document names it (default: the repository's name)")
 	flags.Var(textFlag(&k.session.options.Environment, "default", ownerPart), "environment", "environment that the controller was given, the second part of the owner of plans")
-	flags.BoolVar(&k.session.options.Strict, "strict", false, "make an error of a namespace or kind that no seed or cluster provides, as a controller with --strict does")
+	flags.BoolVar(&k.session.options.Strict, "strict", false, "make an error of a namespace or kind that no seed or cluster provides, and of a field that the schema of its kind refuses, as a controller with --strict does")
 }
 
 // open opens a control plane of the cluster, with the options that a controller would have: its

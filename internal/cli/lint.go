@@ -41,8 +41,12 @@ every seed, and renders each Template with a sample. With -f it checks files or 
 as one seed, on the clusters of --control-plane or, without one, on two imagined clusters.
 It exits with 3 when a seed cannot be planned; with --strict also when a namespace or kind
 is brought by nobody. It names clusters that are planted and no longer declared, by the plans in GitOps
-repositories that are directories; with --plans also by those on servers, which it asks for nothing else.`,
+repositories that are directories; with --plans also by those on servers, which it asks for nothing else.
+
+With --against it compares with another state, and warns of changes that API servers would refuse, such as another
+template of a Job.`,
 		Example: `  furrow lint --control-plane .
+  furrow lint --against main
   furrow lint -f seeds/edge-5g.yaml -n core`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.lint(cmd) },
@@ -51,6 +55,7 @@ repositories that are directories; with --plans also by those on servers, which 
 	c.session.addStrict(cmd)
 	c.output.add(cmd)
 	c.input.add(cmd, "check", "")
+	cmd.Flags().Var(textFlag(&c.against, "", anyText), "against", "state to compare with: a branch of the control plane's repository, or another directory; with -f, a file or directory")
 	cmd.Flags().BoolVar(&c.plans, "plans", false, "read the plans in GitOps repositories on servers, too, to name clusters that are planted and no longer declared")
 	return cmd
 }
@@ -102,6 +107,13 @@ func (c *planCommand) lint(cmd *cobra.Command) error {
 				findings = append(findings, findingOf("warning", name, w.Problem()))
 			}
 		}
+	}
+	if c.against != "" {
+		refused, err := c.lintAgainst(cmd.Context(), cmd.InOrStdin(), outcomes)
+		if err != nil {
+			return err
+		}
+		findings = append(findings, refused...)
 	}
 	broken := slices.ContainsFunc(findings, func(f finding) bool { return f.Severity == "error" })
 	if len(outcomes) == 0 && !broken {

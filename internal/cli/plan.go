@@ -33,10 +33,14 @@ type planCommand struct {
 	out     string
 	// diff shows what changes about the plans in force.
 	diff bool
+	// against is the state that lint compares with; empty for none.
+	against string
+	// committed reports whether a directory is read as it is committed, and not as it is on disk.
+	committed bool
 	// plans reports whether lint reads the plans on servers.
 	plans bool
-	// labels are those of the clusters that are planned for.
-	labels fleetLabels
+	// traits are those of the clusters that are planned for.
+	traits traits
 	// present shows one plan or more.
 	present func(*cobra.Command, []*plan.Plan) error
 }
@@ -90,7 +94,7 @@ func (c *planCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	c.labels = labelsIn(cat)
+	c.traits = traitsIn(cat)
 	for _, p := range notPlanned(cat, c.input.seed) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+p.Error())
 	}
@@ -221,7 +225,7 @@ func (c *planCommand) tree(ctx context.Context) (tree controlPlaneTree, err erro
 	if at == "" {
 		return tree, nil
 	}
-	if info, err := os.Stat(at); err == nil && info.IsDir() && !isBare(at) {
+	if info, err := os.Stat(at); err == nil && info.IsDir() && !isBare(at) && !c.committed {
 		tree.dir = filepath.Join(at, options.Path)
 		tree.FS, err = controlplane.Below(os.DirFS(at), options.Path, at)
 		return tree, err
@@ -284,7 +288,7 @@ func (c *planCommand) print(cmd *cobra.Command, plans []*plan.Plan) error {
 	}
 	return c.output.write(cmd.OutOrStdout(), value, func(w io.Writer) {
 		for _, p := range plans {
-			planTable(w, p, c.labels, c.output.wide())
+			planTable(w, p, c.traits, c.output.wide())
 		}
 	})
 }

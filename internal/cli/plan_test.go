@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -32,6 +33,63 @@ func TestWithoutAControlPlaneThereIsAManagementClusterToo(t *testing.T) {
 		t.Errorf("it ends with %d: %s", r.code, r.stderr)
 	}
 	mustContain(t, r.stdout, "management tier 00")
+}
+
+func TestATrialNeedsNoControlPlane(t *testing.T) {
+	const (
+		seed      = "apiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: trial}\nspec: {plainSecrets: Allow, namespace: default}\n---\n"
+		eks       = "apiVersion: eks.aws.upbound.io/v1beta2\nkind: Cluster\nmetadata: {name: new}\nspec: {forProvider: {region: a}}\n---\n"
+		gke       = "apiVersion: container.gcp.upbound.io/v1beta2\nkind: Cluster\nmetadata: {name: new}\nspec: {writeConnectionSecretToRef: {name: c, namespace: crossplane-system}}\n---\n"
+		anywhere  = "apiVersion: anywhere.eks.amazonaws.com/v1alpha1\nkind: Cluster\nmetadata: {name: new, namespace: default}\n---\n"
+		app       = "apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: app, namespace: default}\nspec: {}\n---\n"
+		manager   = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: management}\nspec: {role: Management, kubeConfigNamespaces: [flux-system, crossplane-system]}\n---\n"
+		hub       = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: hub}\nspec: {role: Management}\n---\n"
+		west      = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: west}\n---\n"
+		described = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: new, labels: {region: eu}}\n---\n"
+		policy    = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: p}\nspec: {}\n---\napiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: {name: c}\nspec: {cidrs: [10.0.0.0/16]}\n---\n"
+		alpha     = "apiVersion: resource.k8s.io/v1beta2\nkind: DeviceClass\nmetadata: {name: d}\nspec: {}\n---\n"
+		granted   = "planned as if it were, because there is no control plane"
+	)
+	cases := map[string]struct {
+		stdin       string
+		has, hasNot []string
+	}{
+		"a cluster by Crossplane, whose kubeconfig nobody lets be read": {seed + eks + app, []string{"management tier 00", "new tier 00", granted, "spec.kubeConfigNamespaces"}, nil},
+		"one of Google":                                     {seed + gke + app, []string{"new tier 00", granted}, nil},
+		"a cluster of EKS Anywhere":                         {seed + anywhere + app, []string{"new tier 00", granted}, nil},
+		"with the document of the management cluster":       {seed + manager + eks + app, []string{"management tier 00", "new tier 00"}, []string{granted}},
+		"with a management cluster of another name":         {seed + hub + eks + app, []string{"hub tier 00", "new tier 00", granted}, []string{"management tier"}},
+		"with the document of a workload cluster":           {seed + west + app, []string{"west tier 00"}, []string{"workload tier"}},
+		"with documents of both and of the new one":         {seed + hub + west + described + eks + app, []string{"hub tier 00", "new tier 00"}, []string{"management tier", "workload tier"}},
+		"what is general since long is not worth a warning": {seed + policy, []string{"workload tier 00"}, []string{"VersionNotServed", "release of"}},
+		"what is off by default is":                         {seed + alpha, []string{"write apiVersion: resource.k8s.io/v1"}, nil},
+	}
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			r := call(t.Context(), c.stdin, "plan", "-f", "-")
+			if r.code != exitOK {
+				t.Fatalf("it ends with %d: %s", r.code, r.stderr)
+			}
+			mustContain(t, r.all(), c.has...)
+			for _, text := range c.hasNot {
+				if strings.Contains(r.all(), text) {
+					t.Errorf("it says %q:\n%s", text, r.all())
+				}
+			}
+		})
+	}
+}
+
+func TestManyPlainSecretsAreOneLine(t *testing.T) {
+	var many strings.Builder
+	for i := range 12 {
+		fmt.Fprintf(&many, "apiVersion: v1\nkind: Secret\nmetadata: {name: s%d, namespace: default}\nstringData: {key%d: v}\n---\n", i, i)
+	}
+	r := call(t.Context(), many.String(), "plan", "-f", "-")
+	if r.code != exitProblems || strings.Count(r.stderr, "error: ") != 1 {
+		t.Errorf("it ends with %d and says:\n%s", r.code, r.stderr)
+	}
+	mustContain(t, r.stderr, "12 objects", "4 more", "standard input:1", "SOPS", "plainSecrets: Allow")
 }
 
 func TestAPlanOnDiskIsWhatGitMakesOfIt(t *testing.T) {

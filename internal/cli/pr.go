@@ -72,6 +72,29 @@ type located struct {
 	states controlplane.SeedStates
 	// commit is the head, where it can be read.
 	commit git.CommitInfo
+	// merged says how the proposal was merged; nil if it was not.
+	merged *prMerged
+}
+
+// prMerged says how a proposal was merged, as -o yaml and -o json show it.
+type prMerged struct {
+	// Commit is the one on the base branch, and At is when it was made. By is who merged, and only a merge
+	// commit names that person. What is not known is empty.
+	Commit string    `json:"commit,omitempty"`
+	At     time.Time `json:"at,omitzero"`
+	By     string    `json:"by,omitempty"`
+}
+
+// text says in what a proposal was merged, and by whom.
+func (m *prMerged) text() string {
+	text := "Merged"
+	if m.Commit != "" {
+		text += fmt.Sprintf(" as %.10s", m.Commit)
+	}
+	if m.By != "" {
+		text += " by " + printable(m.By)
+	}
+	return text
 }
 
 // prView is a proposal as -o yaml and -o json show it.
@@ -95,6 +118,8 @@ type prView struct {
 	Gate       string          `json:"gate,omitempty"`
 	GateReason v1alpha1.Reason `json:"gateReason,omitempty"`
 	URL        string          `json:"url,omitempty"`
+	// Merged says how it was merged, of one that was.
+	Merged *prMerged `json:"merged,omitempty"`
 	// Requires is what the base branch asks of a merge, of one that is shown alone.
 	Requires []string `json:"requires,omitempty"`
 	// Changes are those of one that is shown alone.
@@ -104,7 +129,7 @@ type prView struct {
 // viewOf returns what programs get of a proposal.
 func viewOf(l located) prView {
 	p := l.proposal
-	v := prView{Repo: l.repo.Name, Branch: p.Branch, Owner: l.owner.Owner, Origin: l.owner.Origin, State: prState(l), Title: p.Title, Digest: p.Digest, Head: p.Head.String(), Reason: p.Reason, Gate: l.gate.Message, GateReason: l.gate.Reason, URL: p.URL}
+	v := prView{Repo: l.repo.Name, Branch: p.Branch, Owner: l.owner.Owner, Origin: l.owner.Origin, State: prState(l), Title: p.Title, Digest: p.Digest, Head: p.Head.String(), Reason: p.Reason, Gate: l.gate.Message, GateReason: l.gate.Reason, URL: p.URL, Merged: l.merged}
 	for _, m := range p.Tiers {
 		v.Tiers = append(v.Tiers, m.Tier.String())
 	}
@@ -122,6 +147,8 @@ func foreign(p forge.Proposal) bool { return p.Digest == "" }
 // cannot be merged, whatever its gate.
 func prState(l located) string {
 	switch p := l.proposal; {
+	case l.merged != nil:
+		return "Merged"
 	case p.Rejected:
 		return "Rejected"
 	case foreign(p):
@@ -144,8 +171,9 @@ func newPRList() *cobra.Command {
 	var filter prFilter
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List open and rejected proposals",
+		Short: "List open and rejected proposals, and with --state Merged those merged last",
 		Example: `  furrow pr list --seed web --state Open
+  furrow pr list --state Merged
   furrow pr list --cluster edge-1 -o json`,
 		Args: exactly(0, "no arguments"),
 		RunE: session.with(func(cmd *cobra.Command, s *controlplane.Session, _ []string) error {
@@ -154,6 +182,13 @@ func newPRList() *cobra.Command {
 				return err
 			}
 			all = append(all, deleted...)
+			if slices.Contains(filter.states, "Merged") {
+				merged, err := mergedProposals(cmd.Context(), s)
+				if err != nil {
+					return err
+				}
+				all = append(all, merged...)
+			}
 			open := len(all)
 			all = slices.DeleteFunc(all, func(l located) bool { return !filter.matches(l) })
 			views := make([]prView, len(all))
@@ -212,6 +247,9 @@ func listLines(all []located, now time.Time) [][]string {
 
 // age returns how old the content of the proposal is; empty where that is not known.
 func (l located) age(now time.Time) string {
+	if l.merged != nil && !l.merged.At.IsZero() {
+		return age(now, l.merged.At)
+	}
 	if l.commit.Hash.IsZero() {
 		return ""
 	}
@@ -220,6 +258,9 @@ func (l located) age(now time.Time) string {
 
 // what says what it does, without the seed, cluster and tier that its name says already, and how much.
 func (l located) what() string {
+	if l.merged != nil {
+		return l.merged.text()
+	}
 	what := l.proposal.Title
 	if l.proposal.Destroys {
 		what = strings.TrimSuffix(what, template.DestroysMark)
@@ -374,6 +415,44 @@ func readProposals(ctx context.Context, s *controlplane.Session) (out, deleted [
 	return out, deleted, nil
 }
 
+// mergedProposals returns the proposals that were merged last, as the last listing of each repository has
+// them: the servers are asked nothing more.
+func mergedProposals(ctx context.Context, s *controlplane.Session) (out []located, err error) {
+	repos, self, err := s.Repos(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(repos)) {
+		r := repos[name]
+		refs, err := r.Mirror.Seen()
+		if err != nil {
+			return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
+		}
+		list, err := r.Forge.Merged(ctx, refs)
+		if err != nil {
+			return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
+		}
+		owners := r.Owners(refs)
+		for _, m := range list {
+			seed, _ := layout.SeedOfBranch(r.Base, m.Branch)
+			of, err := owners.Of(ctx, seed)
+			if err != nil {
+				return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
+			}
+			merged := &prMerged{}
+			if c, err := r.Mirror.Commit(m.Merge); !m.Merge.IsZero() && err == nil {
+				merged.Commit, merged.At = m.Merge.String(), c.Committer.When
+				if len(c.Parents) > 1 {
+					merged.By = c.Author.Name
+				}
+			}
+			out = append(out, located{repo: r, owner: of, ours: of == self, refs: refs, merged: merged,
+				proposal: forge.Proposal{Branch: m.Branch, Seed: seed, URL: m.URL, Carried: forge.Carried{Tiers: m.Tiers}}})
+		}
+	}
+	return out, nil
+}
+
 // shut returns why a proposal must not be merged now; the reason is empty if it may be. What its
 // branch holds now goes before what was reported of it.
 func (l located) shut(gates controlplane.Gates) manifest.Problem {
@@ -387,7 +466,7 @@ func (l located) shut(gates controlplane.Gates) manifest.Problem {
 	case l.outdated && !p.Edited:
 		gate = manifest.Problem{Reason: v1alpha1.ReasonProposalOutdated, Message: "it carries an earlier plan, and is updated by the next pass"}
 	case p.Edited && !l.repo.Forge.Amends():
-		gate = manifest.Problem{Reason: v1alpha1.ReasonEditedOnPlainGit, Message: release.EditedOnPlainGit}
+		gate = manifest.Problem{Reason: v1alpha1.ReasonEditedOnPlainGit, Message: release.EditedOnPlainGit(p.Branch)}
 	}
 	return gate
 }
@@ -686,7 +765,7 @@ func (m *prMerge) choose(ctx context.Context, w io.Writer, all []located) ([]loc
 func (m *prMerge) mayMerge(ctx context.Context, l located) error {
 	if l.proposal.Differs != "" && !foreign(l.proposal) {
 		return manifest.Problem{Reason: v1alpha1.ReasonProposalDiffers, Path: l.proposal.Branch,
-			Message: fmt.Sprintf("%s is not merged: %s", l.shortName(), l.proposal.Differs), Next: "Read it with git, and delete its branch"}
+			Message: fmt.Sprintf("%s is not merged: %s", l.shortName(), l.proposal.Differs), Next: "Read it with git, and delete its branch: " + layout.DeleteCommand(l.proposal.Branch)}
 	}
 	if !m.all && !m.removals && !l.proposal.Rejected {
 		removes, err := l.repo.Removes(ctx, l.refs, l.proposal)
@@ -729,7 +808,7 @@ func notMerged(l located, err error) error {
 	case l.gate.Reason != "":
 		return fmt.Errorf("%w. As of the last pass: %s", err, l.gate.Message)
 	case l.proposal.Edited:
-		return fmt.Errorf("%w. A person has edited it, so Furrow leaves it alone: rebase it onto %s, or delete its branch", err, l.repo.Base)
+		return fmt.Errorf("%w. A person has edited it, so Furrow leaves it alone: rebase it onto %s, or delete its branch: %s", err, l.repo.Base, layout.DeleteCommand(l.proposal.Branch))
 	}
 	return fmt.Errorf("%w. The next pass of the run that owns seed %s updates it", err, l.proposal.Seed)
 }
@@ -750,7 +829,7 @@ func newPRReject() *cobra.Command {
 			if err := l.repo.Forge.Reject(cmd.Context(), l.proposal, person(cmd.Context()), reason); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Rejected %s. It comes back when the seed changes, or with 'furrow retry %s'.\n", l.proposal.Branch, l.proposal.Seed)
+			fmt.Fprintf(cmd.OutOrStdout(), "Rejected %s. %s\n", l.proposal.Branch, l.comesBack())
 			return nil
 		}),
 	}
@@ -758,6 +837,23 @@ func newPRReject() *cobra.Command {
 	session.add(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "why; shown to those who ask")
 	return cmd
+}
+
+// comesBack says what brings the proposal back once it is rejected.
+func (l located) comesBack() string {
+	p := l.proposal
+	_, alone := layout.TierOfBranch(l.repo.Base, p.Branch)
+	switch {
+	case foreign(p):
+		return "It is not Furrow's, so its tiers are proposed only once its branch is deleted: " + layout.DeleteCommand(p.Branch)
+	case p.Edited && p.Differs == "" && alone:
+		return fmt.Sprintf("It comes back with 'furrow retry %s'. A person has edited it, so to have a change of the seed proposed, delete its branch: %s", p.Seed, layout.DeleteCommand(p.Branch))
+	}
+	changes := "the tier itself changes"
+	if !alone {
+		changes = "one of its tiers changes"
+	}
+	return fmt.Sprintf("It comes back when %s, or with 'furrow retry %s'.", changes, p.Seed)
 }
 
 // person is whom git says the user is.

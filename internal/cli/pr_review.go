@@ -172,6 +172,10 @@ type prChange struct {
 	// Destroys says what is lost with an object that is removed.
 	Destroys string    `json:"destroys,omitempty"`
 	Fields   []prField `json:"fields,omitempty"`
+	// Refused are the fields that an API server does not let anybody change, and Recreated reports whether
+	// the reconciler deletes the object and creates it again for them.
+	Refused   []string `json:"refused,omitempty"`
+	Recreated bool     `json:"recreated,omitempty"`
 	// MoreFields counts those that are left out.
 	MoreFields int `json:"moreFields,omitempty"`
 }
@@ -190,7 +194,7 @@ func (r *reviewed) changes() []prChange {
 	var out []prChange
 	for _, t := range r.tiers {
 		for _, c := range t.Changes {
-			one := prChange{Object: c.Name(), Cluster: t.Cluster, Change: string(c.Kind), MoreFields: c.More}
+			one := prChange{Object: c.Name(), Cluster: t.Cluster, Change: string(c.Kind), MoreFields: c.More, Refused: c.Refused, Recreated: c.Recreated}
 			if !t.Abandoned {
 				one.Destroys = c.Destroys
 			}
@@ -220,6 +224,9 @@ func (r *reviewed) writeDiff(w io.Writer) {
 			if c.Destroys != "" && !t.Abandoned {
 				title += ", which destroys " + c.Destroys
 			}
+			if refused := refusal(c.Refused, c.Recreated); refused != "" {
+				title += ", " + refused
+			}
 			texts = append(texts, ofCluster{t.Cluster, title + "\x00" + r.lines(known, layoutPath(t, c), c.Object)})
 		}
 	}
@@ -227,7 +234,7 @@ func (r *reviewed) writeDiff(w io.Writer) {
 		fmt.Fprintln(w, "No object changes.")
 		return
 	}
-	for i, f := range foldedFrom(2, clustersOf(r.plan), texts) {
+	for i, f := range foldedFrom(2, fleetIn(traitsOf(r.states.Clusters), r.plan), texts) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
@@ -270,7 +277,7 @@ func hidesValues(id manifest.ID, content []byte) bool {
 type prFilter struct{ seeds, clusters, states []string }
 
 // prStates are the words of prState.
-var prStates = []string{"Open", "Edited", "Blocked", "Stale", "Rejected", "Foreign"}
+var prStates = []string{"Open", "Edited", "Blocked", "Stale", "Rejected", "Foreign", "Merged"}
 
 // checkState refuses a state that there is not.
 func checkState(text string) error {

@@ -25,7 +25,8 @@ func newProgressLine(w io.Writer) *progressLine {
 	return l
 }
 
-// andLog also logs progress, once a minute, where the log is not on a terminal.
+// andLog also logs progress where the log is not on a terminal: once a minute, and whatever waits for a
+// server that does not answer.
 func (l *progressLine) andLog(log *transitions) func(engine.Progress) {
 	if isTerminal(log.w) {
 		return l.show
@@ -33,6 +34,10 @@ func (l *progressLine) andLog(log *transitions) func(engine.Progress) {
 	minutes := engine.Every(time.Minute, func(p engine.Progress) { log.say("the pass goes on: %s", p) })
 	return func(p engine.Progress) {
 		l.show(p)
+		if p.Waited > 0 {
+			log.say("still %s", p)
+			return
+		}
 		minutes(p)
 	}
 }

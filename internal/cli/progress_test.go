@@ -18,6 +18,11 @@ func TestProgressIsALineThatIsRewritten(t *testing.T) {
 	if got, want := logged.String(), "1970-01-01T00:00:00Z  the pass goes on: planning (1m0s)\n"; got != want {
 		t.Errorf("it logs %q, want %q", got, want)
 	}
+	logged.Reset()
+	l.andLog(log)(engine.Progress{Stage: "pushing to a", Took: 13 * time.Second, Waited: 10 * time.Second})
+	if got, want := logged.String(), "1970-01-01T00:00:00Z  still pushing to a for 10s; the server has not answered yet\n"; got != want {
+		t.Errorf("it logs %q, want %q", got, want)
+	}
 	l.show(engine.Progress{Stage: "planning", Took: time.Hour})
 	l.clear()
 	if out.Len() > 0 {

@@ -258,7 +258,7 @@ func explainSeed(w io.Writer, f *pass.Facts, s *pass.Seed, whole bool) {
 		}
 		texts = append(texts, ofCluster{t.Cluster, strings.Join(lines, "\x00")})
 	}
-	for _, f := range folded(clustersOf(s.Plan), texts, whole) {
+	for _, f := range folded(fleetIn(traitsIn(f.ControlPlane.Catalog), s.Plan), texts, whole) {
 		var lines [][]string
 		for line := range strings.SplitSeq(f.text, "\x00") {
 			lines = append(lines, strings.Split(line, "\x01"))

@@ -229,7 +229,7 @@ func retry(ctx context.Context, a *asking, who *whoFlags, only ...layout.Tier) e
 		for i, t := range only {
 			names[i] = t.Name()
 		}
-		fmt.Fprintf(a.out, "Requested: the next pass proposes again, of seed %s: %s, as far as it was rejected, reverted or held by foreign content. See 'furrow status %[1]s'.\n", a.seed, strings.Join(names, ", "))
+		fmt.Fprintf(a.out, "Requested: the next pass proposes again, of seed %s: %s, as far as it was rejected, reverted or held by foreign content. See 'furrow status %[1]s'.\n", a.seed, some(names))
 		return nil
 	}
 	var tiers []string

@@ -35,6 +35,7 @@ and reports, until it is interrupted. It needs no Kubernetes and keeps nothing o
 stop it, delete its cache, start it elsewhere, and it continues. Its status is on the branch
 furrow/<base>/status/<id>/<environment> of the first GitOps repository by name; 'furrow status'
 shows it. A pass that takes long shows how far it is: on a terminal in one line, in a log once a minute.
+A push that a server does not answer is logged after 10 seconds.
 
 A clone of the control plane may be behind. A run that reads a commit which does not follow the one
 that was planned last does nothing, names both, and goes on only with --take-over.

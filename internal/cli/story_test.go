@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 func TestExplainFindsAnObjectByAnyEndOfItsID(t *testing.T) {
@@ -270,11 +272,39 @@ func TestAReviewerListsShowsMergesAndRejects(t *testing.T) {
 		t.Errorf("a proposal that is not there: %d %s", r.code, r.all())
 	}
 	mustContain(t, p.must("pr", "merge", "--all"), "No proposal is open.")
+	mustNotContain(t, p.must("pr", "list"), "web/east/00")
+	merge := p.git("fleet.git", "rev-parse", "main")
+	mustContain(t, p.must("pr", "list", "--state", "Merged"), "fleet  web/east/00  Merged  Merged as "+merge[:10]+" by ")
+	mustContain(t, p.must("pr", "list", "--state", "Merged,Rejected", "--seed", "web", "-o", "json"), `"commit": "`+merge+`"`, `"state": "Rejected"`)
+	mustContain(t, p.must("pr", "list", "--state", "Merged", "--cluster", "west"), "None of ")
 
 	p.pass()
 	status := p.states()
 	mustContain(t, status, "east tier 00  Released  healthy", "west tier 00  Rejected", "not before Monday", "east tier 01  Proposed")
 	mustNotContain(t, status, "after west tier 00 (Rejected)")
+}
+
+func TestARejectedProposalThatAPersonEditedSaysWhatBringsItBack(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	const branch = "furrow/main/tier/web/west/00"
+	p.commitTo(branch, map[string]string{"planted/west/web/tier-00/namespace.web.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: web\n  labels: {a: b}\n"})
+	const back = "A person has edited it, so to have a change of the seed proposed, delete its branch: git push origin --delete " + branch
+	mustContain(t, p.must("pr", "reject", "web/west/00"), "Rejected "+branch+". It comes back with 'furrow retry web'. "+back+"\n")
+	p.pass()
+	mustContain(t, p.must("status", "-o", "yaml"), "Run 'furrow retry web' to open it again. "+back)
+	p.must("retry", "web")
+	p.pass()
+	mustContain(t, p.must("pr", "list"), "web/west/00  Edited")
+
+	p.must("pr", "reject", "web/west/00")
+	p.commit(map[string]string{"seeds/web.yaml": strings.Replace(webSeed, "metadata: {", "metadata: {labels: {c: d}, ", 1)})
+	p.pass()
+	mustContain(t, p.must("status", "-o", "yaml"), "reason: "+string(v1alpha1.ReasonEditedAndRejected))
+	p.git("fleet.git", "update-ref", "-d", "refs/heads/"+branch)
+	p.pass()
+	mustContain(t, p.must("pr", "list"), "web/west/00  Open")
 }
 
 func TestASeedIsRejectedAskedForAgainPlantedAndRemoved(t *testing.T) {

@@ -102,7 +102,7 @@ func (t *transitions) add(result standalone.Result) {
 			t.tier = max(t.tier, utf8.RuneCountInString(tier.Name()))
 		}
 	}
-	all := clustersIn(result.Report.Seeds)
+	all := clusterSet{clustersIn(result.Report.Seeds), traitsIn(result.Report.Catalog)}
 	for _, s := range result.Report.Seeds {
 		t.seeSeed(s)
 		t.seeTiers(&s, all)
@@ -135,7 +135,7 @@ func (t *transitions) seeSeed(s state.Seed) {
 }
 
 // seeTiers says what tiers of a seed have come to, equal clusters as one.
-func (t *transitions) seeTiers(s *state.Seed, all []string) {
+func (t *transitions) seeTiers(s *state.Seed, all clusterSet) {
 	var texts []ofCluster
 	for _, tier := range inOrder(s.Tiers) {
 		message := tier.Message

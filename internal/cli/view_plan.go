@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/change"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -43,8 +44,8 @@ func clustersOf(plans ...*plan.Plan) []string {
 }
 
 // contentOn names the clusters that have a content, and their variants: "p1, p2 (overlays/prod)".
-func contentOn(c plan.ContentOn, all []string, labels fleetLabels) string {
-	text := labels.on(c.Clusters, all)
+func contentOn(c plan.ContentOn, all clusterSet) string {
+	text := all.on(c.Clusters)
 	if len(c.Variants) > 0 {
 		text += " (" + strings.Join(c.Variants, ", ") + ")"
 	}
@@ -80,11 +81,17 @@ type tierChange struct {
 	Changed []string `json:"changed,omitempty"`
 	// Fields are those of changed objects that get another value, by object.
 	Fields map[string][]prField `json:"fields,omitempty"`
+	// Refused are the fields of changed objects that an API server does not let anybody change, by object;
+	// Recreated are the objects that the reconciler deletes and creates again for them.
+	Refused   map[string][]string `json:"refused,omitempty"`
+	Recreated []string            `json:"recreated,omitempty"`
 	// Contents and Reconciler say what of the tier changes.
 	Contents   bool `json:"contents,omitempty"`
 	Reconciler bool `json:"reconciler,omitempty"`
 
 	next *plan.Plan
+	// kept are objects that stay on the cluster when they leave.
+	kept map[string]bool
 }
 
 // planDiffOf compares the plan in force with the next one. Either may be missing: a seed that is
@@ -98,20 +105,38 @@ func planDiffOf(p *engine.Preview) *planDiff {
 		v.Next = planDocument{p.Next}
 	}
 	for _, c := range plan.Compare(p.InForce, p.Next) {
-		fields := map[string][]prField{}
+		fields, refused := map[string][]prField{}, map[string][]string{}
+		var recreated []string
 		for _, one := range p.Changes[layout.Tier{Seed: p.Seed, Cluster: c.Cluster, Ordinal: c.Ordinal}] {
 			for _, f := range one.Fields {
 				fields[one.Name()] = append(fields[one.Name()], prField(f))
 			}
+			if len(one.Refused) > 0 {
+				refused[one.Name()] = one.Refused
+			}
+			if one.Recreated {
+				recreated = append(recreated, one.Name())
+			}
+		}
+		kept := map[string]bool{}
+		if t, ok := planned(p.InForce, c.Cluster, c.Ordinal); ok {
+			for _, o := range p.InForce.Objects(t) {
+				kept[o.ID.String()] = o.Kept
+			}
 		}
 		v.Changes = append(v.Changes, tierChange{
-			Fields:  fields,
+			Fields: fields, Refused: refused, Recreated: recreated,
 			Cluster: c.Cluster, Ordinal: c.Ordinal, Change: string(c.Difference), Added: idStrings(c.Added), Removed: idStrings(c.Removed), Changed: idStrings(c.Changed),
-			Contents: c.Contents, Reconciler: c.Reconciler, next: p.Next,
+			Contents: c.Contents, Reconciler: c.Reconciler, next: p.Next, kept: kept,
 		})
 	}
-	v.Rollout, v.Proposals = rolloutChanges(p.InForce, p.Next), v.proposals()
+	v.Rollout, v.Proposals = rolloutChanges(p.InForce, p.Next, v.fleet()), v.proposals()
 	return v
+}
+
+// fleet returns the clusters that either plan has tiers on.
+func (v *planDiff) fleet() clusterSet {
+	return fleetIn(traitsIn(v.preview.Catalog), v.preview.InForce, v.preview.Next)
 }
 
 // proposals returns in how many proposals the changes go out.
@@ -126,6 +151,14 @@ func (v *planDiff) proposals() int {
 		}
 	}
 	return release.ProposalsFor(v.preview.Next, tiers)
+}
+
+// planned returns a tier of a plan, if there are both.
+func planned(p *plan.Plan, cluster string, ordinal int) (*plan.Tier, bool) {
+	if p == nil {
+		return nil, false
+	}
+	return p.Find(cluster, ordinal)
 }
 
 func idStrings(ids []manifest.ID) []string {
@@ -154,6 +187,10 @@ func (v *planDiff) table(w io.Writer, whole bool) {
 	case len(texts) == 0 && v.Message != "":
 		paragraph(w, "  ", fmt.Sprintf("Seed %s cannot be planned with %s; the plan in force stays.", v.Seed, v.Revision))
 		return
+	case len(texts) == 0 && len(v.Rollout) == 0 && v.preview.Next != nil && len(v.preview.Next.Awaits) > 0:
+		heading(w, fmt.Sprintf("Seed %s: with %s, no tier changes yet", v.Seed, v.Revision))
+		movesPart(w, v.preview.Next, v.fleet())
+		return
 	case len(texts) == 0 && len(v.Rollout) == 0:
 		paragraph(w, "  ", fmt.Sprintf("Seed %s: with %s nothing changes.", v.Seed, v.Revision))
 		return
@@ -172,7 +209,7 @@ func (v *planDiff) table(w io.Writer, whole bool) {
 		}
 	}
 	heading(w, fmt.Sprintf("Seed %s: with %s, %s", v.Seed, v.Revision, strings.Join(parts, ", ")))
-	for _, f := range folded(clustersOf(v.preview.InForce, v.preview.Next), texts, whole) {
+	for _, f := range folded(v.fleet(), texts, whole) {
 		sign, rest, _ := strings.Cut(f.text, "\x00")
 		head, objects, _ := strings.Cut(rest, "\n")
 		fmt.Fprintln(w)
@@ -183,7 +220,7 @@ func (v *planDiff) table(w io.Writer, whole bool) {
 			}
 		}
 	}
-	movesPart(w, v.preview.Next, clustersOf(v.preview.Next))
+	movesPart(w, v.preview.Next, fleetIn(traitsIn(v.preview.Catalog), v.preview.Next))
 	v.rollout(w)
 }
 
@@ -221,12 +258,28 @@ func (c *tierChange) text() string {
 			if objects.sign == "-" {
 				out += c.goes(id)
 			}
+			if refused := refusal(c.Refused[id], slices.Contains(c.Recreated, id)); refused != "" {
+				out += "\n        " + refused
+			}
 			for _, f := range c.Fields[id] {
 				out += "\n        " + f.text()
 			}
 		}
 	}
 	return out
+}
+
+// refusal says what becomes of a change that an API server refuses, and what to do; empty where it refuses
+// nothing.
+func refusal(fields []string, recreated bool) string {
+	switch list := strings.Join(fields, ", "); {
+	case len(fields) == 0:
+		return ""
+	case recreated:
+		return "deleted and created again, because it cannot change: " + list
+	default:
+		return "will fail, because an API server does not let anybody change " + list + "; give it a new name, or annotate it with " + v1alpha1.AnnotationRecreate + ": allow"
+	}
 }
 
 // goes says what becomes of an object that the tier loses.
@@ -237,6 +290,9 @@ func (c *tierChange) goes(id string) string {
 	}
 	if to, left := c.next.Left(&plan.Tier{Cluster: c.Cluster, Ordinal: c.Ordinal}, parsed); left {
 		return " (moves to " + layout.NameOnCluster(to) + ")"
+	}
+	if c.kept[id] {
+		return " (stays on the cluster)"
 	}
 	if what := change.Destroys(parsed.GroupKind()); what != "" {
 		return " (destroys " + what + ")"
@@ -271,10 +327,10 @@ func showDiffs(w, warnings io.Writer, output *outputFlag, previews []*engine.Pre
 				continue
 			case p.InForce == nil && whole:
 				fmt.Fprintf(w, "No plan of seed %s is in force yet. The next one:\n\n", d.Seed)
-				planTable(w, p.Next, nil, output.wide())
+				planTable(w, p.Next, traitsIn(p.Catalog), output.wide())
 				continue
 			case whole:
-				planTable(w, p.InForce, nil, output.wide())
+				planTable(w, p.InForce, traitsIn(p.Catalog), output.wide())
 			}
 			d.table(w, output.wide())
 		}

@@ -34,41 +34,56 @@ const (
 // planTable shows a plan for people: what to know first, then the tiers in the order in which they
 // are released. Unless whole, equal clusters are one, and the objects of a large tier are grouped by
 // kind and why.
-func planTable(w io.Writer, p *plan.Plan, labels fleetLabels, whole bool) {
-	v := newPlanView(p, whole)
-	v.labels = labels
+func planTable(w io.Writer, p *plan.Plan, known traits, whole bool) {
+	v := newPlanView(p, known, whole)
 	objects := 0
 	for i := range p.Tiers {
 		objects += len(p.Objects(&p.Tiers[i]))
 	}
-	heading(w, fmt.Sprintf("Seed %s: %s in %s on %s", p.Seed, plural(objects, "object"), plural(len(p.Tiers), "tier"), plural(len(v.clusters), "cluster")))
+	heading(w, fmt.Sprintf("Seed %s: %s in %s on %s", p.Seed, plural(objects, "object"), plural(len(p.Tiers), "tier"), plural(len(v.fleet.names), "cluster")))
 	v.warnings(w)
 	v.tiers(w)
-	part(w, "Rollout", rolloutOf(p, v.clusters))
+	part(w, "Rollout", rolloutOf(p, v.fleet))
 	part(w, "Differs by cluster", v.differing())
-	movesPart(w, p, v.clusters)
+	movesPart(w, p, v.fleet)
 	part(w, "Overrides", v.overrides())
 	fmt.Fprintln(w)
 }
 
 // movesPart shows which objects of a plan move, and what that keeps from changing.
-func movesPart(w io.Writer, p *plan.Plan, all []string) {
-	moves := movesOf(p, all, func(plan.Move) bool { return true })
-	if slices.ContainsFunc(all, func(cluster string) bool { return p != nil && p.HeldOn(cluster) }) {
+func movesPart(w io.Writer, p *plan.Plan, all clusterSet) {
+	moves := movesOf(p, all, func(manifest.ID) bool { return true })
+	if slices.ContainsFunc(all.names, func(cluster string) bool { return p != nil && p.HeldOn(cluster) }) {
 		moves = append(moves, "Until release 3, nothing else of the seed changes on these clusters.")
 	}
 	part(w, "Moves", moves)
 }
 
-// movesOf lists objects of a plan that move to other tiers.
-func movesOf(p *plan.Plan, all []string, counts func(plan.Move) bool) []string {
+// movesOf lists objects of a plan that move to other tiers, or to or from other seeds.
+func movesOf(p *plan.Plan, all clusterSet, counts func(manifest.ID) bool) []string {
 	if p == nil {
 		return nil
 	}
 	var out []string
 	for i := range p.Moves {
-		if m := &p.Moves[i]; counts(*m) {
-			out = append(out, fmt.Sprintf("- on %s: %s", runsOf(m.Clusters, all), m))
+		if m := &p.Moves[i]; counts(m.Object) {
+			out = append(out, fmt.Sprintf("- on %s: %s", all.on(m.Clusters), m))
+		}
+	}
+	given := map[plan.Handover][]string{}
+	for i := range p.Tiers {
+		for _, h := range p.HandedOver(&p.Tiers[i]) {
+			given[h] = append(given[h], p.Tiers[i].Cluster)
+		}
+	}
+	for _, h := range slices.SortedFunc(maps.Keys(given), plan.Handover.Compare) {
+		if counts(h.Object) {
+			out = append(out, fmt.Sprintf("- on %s: %s", all.on(given[h]), h))
+		}
+	}
+	for _, await := range p.Awaits {
+		if counts(await.Object) {
+			out = append(out, fmt.Sprintf("- on %s: %s", all.on(await.Clusters), await))
 		}
 	}
 	return out
@@ -76,10 +91,9 @@ func movesOf(p *plan.Plan, all []string, counts func(plan.Move) bool) []string {
 
 // planView is a plan with what its table looks up again and again.
 type planView struct {
-	plan     *plan.Plan
-	clusters []string
-	labels   fleetLabels
-	whole    bool
+	plan  *plan.Plan
+	fleet clusterSet
+	whole bool
 	// placements are those of each object.
 	placements map[manifest.ID][]plan.Placement
 	kinds      kindNames
@@ -89,9 +103,9 @@ type planView struct {
 	numbers map[string]int
 }
 
-func newPlanView(p *plan.Plan, whole bool) *planView {
+func newPlanView(p *plan.Plan, known traits, whole bool) *planView {
 	v := &planView{
-		plan: p, clusters: clustersOf(p), whole: whole, placements: map[manifest.ID][]plan.Placement{},
+		plan: p, fleet: fleetIn(known, p), whole: whole, placements: map[manifest.ID][]plan.Placement{},
 		kinds: kindNames{}, bodies: map[bodyKey]*tierBody{}, numbers: map[string]int{},
 	}
 	for _, c := range p.Contents {
@@ -186,7 +200,7 @@ func (v *planView) tiers(w io.Writer) {
 		}
 		texts[i] = ofCluster{t.Cluster, strings.Join(append([]string{head}, v.after(t)...), "\x01") + "\x00" + b.comparable(t.Cluster)}
 	}
-	for _, f := range folded(v.clusters, texts, v.whole) {
+	for _, f := range folded(v.fleet, texts, v.whole) {
 		t := tiers[f.members[0]]
 		text, _, _ := strings.Cut(f.text, "\x00")
 		head := strings.Split(text, "\x01")
@@ -229,7 +243,7 @@ func (v *planView) after(t *plan.Tier) []string {
 		texts[i] = ofCluster{pre.Cluster, pre.Seed + "\x02" + layout.NameOnCluster(pre.Ordinal) + ": " + pre.Why}
 	}
 	var out []string
-	all := folded(v.clusters, texts, v.whole)
+	all := folded(v.fleet, texts, v.whole)
 	for n, f := range all {
 		if n == maxAfter && len(all) > maxAfter+1 && !v.whole {
 			return append(out, fmt.Sprintf("  after %d more; -o wide shows each", len(all)-n))
@@ -423,7 +437,7 @@ func (v *planView) warnings(w io.Writer) {
 			stateParagraph(w, "    ", "  ! "+g.members[0].String(), "!")
 			continue
 		}
-		stateParagraph(w, "    ", "  ! "+g.text(v.clusters), "!")
+		stateParagraph(w, "    ", "  ! "+g.text(v.fleet), "!")
 		paragraph(w, "      ", "    "+g.about())
 	}
 }
@@ -440,7 +454,7 @@ type warningGroup struct {
 // alike groups the warnings by what they say, the largest group first; where whole, each is alone.
 func (v *planView) alike() []*warningGroup {
 	known := map[string]bool{}
-	for _, c := range v.clusters {
+	for _, c := range v.fleet.names {
 		known[c] = true
 	}
 	groups := map[string]*warningGroup{}
@@ -466,11 +480,11 @@ func (v *planView) alike() []*warningGroup {
 }
 
 // text returns what the warnings say, and on which clusters.
-func (g *warningGroup) text(all []string) string {
+func (g *warningGroup) text(all clusterSet) string {
 	if len(g.clusters) < 2 {
 		return g.members[0].Message
 	}
-	return fmt.Sprintf("on %s: %s", runsOf(slices.Collect(maps.Keys(g.clusters)), all), g.message)
+	return fmt.Sprintf("on %s: %s", all.on(slices.Collect(maps.Keys(g.clusters))), g.message)
 }
 
 // about returns how many objects the warnings are about, and some of them.
@@ -504,7 +518,7 @@ func (v *planView) differing() []string {
 	for _, d := range v.plan.Differ() {
 		var on []string
 		for _, c := range d.Contents {
-			on = append(on, contentOn(c, v.clusters, v.labels))
+			on = append(on, contentOn(c, v.fleet))
 		}
 		text := strings.Join(on, "; ")
 		if objects[text] == nil {
@@ -539,7 +553,7 @@ func (v *planView) overrides() []string {
 			}
 			objects[changes] = append(objects[changes], one.ID.String())
 		}
-		where := "- " + overrideOn(o, v.labels.on(o.Clusters, v.clusters))
+		where := "- " + overrideOn(o, v.fleet.on(o.Clusters))
 		for _, changes := range order {
 			names := objects[changes]
 			if !v.whole && len(names) > maxListed {

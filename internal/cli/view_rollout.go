@@ -13,7 +13,7 @@ import (
 
 // rolloutOf says how a plan goes out: in how many proposals, in which waves, and what else holds
 // tiers back.
-func rolloutOf(p *plan.Plan, all []string) []string {
+func rolloutOf(p *plan.Plan, all clusterSet) []string {
 	tiers := p.InOrder()
 	if len(tiers) == 0 {
 		return nil
@@ -23,7 +23,7 @@ func rolloutOf(p *plan.Plan, all []string) []string {
 		lines = append(lines, "- "+waveText(wave, all))
 	}
 	if rest := withoutWave(p); len(rest) > 0 {
-		lines = append(lines, "- after all waves: "+countedRuns(rest, all))
+		lines = append(lines, "- after all waves: "+all.counted(rest))
 	}
 	return append(lines, limitsOf(p.Rollout)...)
 }
@@ -42,10 +42,10 @@ func proposedBy(by v1alpha1.GroupBy) string {
 }
 
 // waveText says which clusters a wave has, and what holds it back.
-func waveText(wave plan.Wave, all []string) string {
+func waveText(wave plan.Wave, all clusterSet) string {
 	clusters := "no cluster"
 	if len(wave.Clusters) > 0 {
-		clusters = countedRuns(wave.Clusters, all)
+		clusters = all.counted(wave.Clusters)
 	}
 	return strings.Join(append([]string{fmt.Sprintf("wave %s: %s", wave.Name, clusters)}, waveRules(wave)...), "; ")
 }
@@ -84,15 +84,6 @@ func limitsOf(r *plan.Rollout) []string {
 	return lines
 }
 
-// countedRuns names clusters, and counts them where their number is not seen.
-func countedRuns(names, all []string) string {
-	text := runsOf(names, all)
-	if len(names) > minFold {
-		text += fmt.Sprintf(" (%s)", plural(len(names), "cluster"))
-	}
-	return text
-}
-
 // withoutWave returns the clusters of a plan that are in none of its waves; none of a plan without
 // waves.
 func withoutWave(p *plan.Plan) []string {
@@ -113,11 +104,10 @@ func waveOf(p *plan.Plan, cluster string) string {
 }
 
 // rolloutChanges says what changes about the rollout when one plan replaces another.
-func rolloutChanges(was, is *plan.Plan) []string {
+func rolloutChanges(was, is *plan.Plan, all clusterSet) []string {
 	if was == nil || is == nil {
 		return nil
 	}
-	all := clustersOf(was, is)
 	var lines []string
 	if was.GroupBy != is.GroupBy {
 		lines = append(lines, fmt.Sprintf("~ proposals: %s (was: %s)", proposedBy(is.GroupBy), proposedBy(was.GroupBy)))
@@ -128,7 +118,7 @@ func rolloutChanges(was, is *plan.Plan) []string {
 }
 
 // movedBetweenWaves says which clusters that both plans have go to another wave.
-func movedBetweenWaves(was, is *plan.Plan, all []string) []string {
+func movedBetweenWaves(was, is *plan.Plan, all clusterSet) []string {
 	moved := map[[2]string][]string{}
 	if len(was.Rollout.AllWaves()) == 0 || len(is.Rollout.AllWaves()) == 0 {
 		return nil
@@ -142,7 +132,7 @@ func movedBetweenWaves(was, is *plan.Plan, all []string) []string {
 	}
 	var lines []string
 	for _, key := range slices.SortedFunc(maps.Keys(moved), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
-		lines = append(lines, fmt.Sprintf("~ %s: from %s to %s", countedRuns(moved[key], all), waveName(key[0]), waveName(key[1])))
+		lines = append(lines, fmt.Sprintf("~ %s: from %s to %s", all.counted(moved[key]), waveName(key[0]), waveName(key[1])))
 	}
 	return lines
 }
@@ -155,7 +145,7 @@ func waveName(name string) string {
 }
 
 // changedWaves says which waves come, go, change their rules or their order.
-func changedWaves(was, is []plan.Wave, all []string) []string {
+func changedWaves(was, is []plan.Wave, all clusterSet) []string {
 	find := func(waves []plan.Wave, name string) int {
 		return slices.IndexFunc(waves, func(w plan.Wave) bool { return w.Name == name })
 	}

@@ -62,7 +62,7 @@ func TestADiffShowsWhatChangesAboutTheRollout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			next := inWaves()
 			tt.change(next)
-			if diff := cmp.Diff(tt.want, rolloutChanges(inWaves(), next)); diff != "" {
+			if diff := cmp.Diff(tt.want, rolloutChanges(inWaves(), next, fleetIn(nil, inWaves(), next))); diff != "" {
 				t.Error(diff)
 			}
 			p := &page{}

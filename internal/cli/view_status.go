@@ -27,6 +27,8 @@ type statusView struct {
 	whole bool
 	// none is said where there are no seeds; by default what to do about it.
 	none string
+	// known is what fleet returned first.
+	known clusterSet
 }
 
 // age returns how long ago something was, as kubectl shows it. Clocks differ, so it is never
@@ -49,15 +51,12 @@ func (v *statusView) head(w io.Writer) {
 	}
 }
 
-// staleAfter is how many intervals may go by without a report before its run seems to have ended.
-const staleAfter = 3
-
 // outdated warns of a state that nobody keeps current; empty where passes are reported as often as
 // their interval promises. A state without an interval, as of resources, has other signs
 // (staleSigns).
 func (v *statusView) outdated() string {
-	interval, err := time.ParseDuration(v.Interval)
-	if err != nil || v.LastPass.IsZero() || v.now.Sub(v.LastPass) <= staleAfter*interval {
+	interval, outdated := v.Outdated(v.now)
+	if !outdated {
 		return ""
 	}
 	return fmt.Sprintf("! This is out of date: no pass was reported since %s, and one is expected every %s. Start 'furrow run', or read the log of the one that runs", v.LastPass.Format(time.RFC3339), shortDuration(interval))
@@ -161,8 +160,11 @@ func (v *statusView) name(s *state.Seed) string {
 	return s.Name
 }
 
-// all returns the clusters of the fleet, as far as they are known.
-func (v *statusView) all() []string {
+// fleet returns all clusters, as far as they are known.
+func (v *statusView) fleet() clusterSet {
+	if v.known.names != nil {
+		return v.known
+	}
 	names := map[string]bool{}
 	for _, c := range v.Clusters {
 		names[c.Name] = true
@@ -172,7 +174,8 @@ func (v *statusView) all() []string {
 			names[v.Seeds[i].Tiers[j].Cluster] = true
 		}
 	}
-	return slices.Collect(maps.Keys(names))
+	v.known = clusterSet{slices.Collect(maps.Keys(names)), traitsOf(v.Clusters)}
+	return v.known
 }
 
 // seed shows one seed and its tiers, equal clusters as one. What makes tiers equal here is
@@ -197,7 +200,7 @@ func (v *statusView) seed(w io.Writer, s *state.Seed) {
 		texts[i] = ofCluster{t.Cluster, strings.Join([]string{layout.NameOnCluster(t.Ordinal), shownState(t), t.Message}, "\x00")}
 	}
 	var lines [][]string
-	for _, f := range folded(v.all(), texts, v.whole) {
+	for _, f := range folded(v.fleet(), texts, v.whole) {
 		cells := strings.Split(f.text, "\x00")
 		since := func(i int) time.Time { return tiers[i].Since }
 		lines = append(lines, []string{"  " + f.on + " " + cells[0], cells[1], v.ages(f.members, since), cells[2]})
@@ -317,7 +320,7 @@ func (v *statusView) lines(tiers []state.Tier, say func(t state.Tier) (text stri
 		}
 	}
 	var out []string
-	for _, f := range folded(v.all(), texts, v.whole) {
+	for _, f := range folded(v.fleet(), texts, v.whole) {
 		out = append(out, show(f, of[f.members[0]]))
 	}
 	return out
@@ -387,6 +390,9 @@ func waitNames(t state.Tier) string {
 	names := make([]string, len(t.Waits))
 	for i, w := range t.Waits {
 		names[i] = fmt.Sprintf("%s (%s)", w.Tier, w.State)
+	}
+	if len(names) > maxNames {
+		return some(names)
 	}
 	return strings.Join(names, " and ")
 }

@@ -306,7 +306,7 @@ func TestEqualClustersAreOneLine(t *testing.T) {
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
 			var got []string
-			for _, f := range folded(all, c.texts, c.whole) {
+			for _, f := range folded(clusterSet{names: all}, c.texts, c.whole) {
 				got = append(got, f.on+": "+f.text)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

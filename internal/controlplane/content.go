@@ -54,7 +54,7 @@ func (r *Repo) RetryOf(ctx context.Context, refs git.Refs, p *plan.Plan) *releas
 	if err != nil {
 		return nil
 	}
-	record, err := release.DecodeRecord(p.Seed, data)
+	record, err := release.DecodeRecord(p.Seed, layout.RolloutBranch(r.Base, p.Seed), data)
 	if err != nil {
 		return nil
 	}

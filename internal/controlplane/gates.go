@@ -36,6 +36,8 @@ type SeedStates struct {
 	// that the seed is on.
 	Confirmed string
 	Abandoned []state.Abandonment
+	// Clusters are all that the report has.
+	Clusters []state.Cluster
 }
 
 // Seed returns what was reported of a seed; nothing where no run did.
@@ -105,7 +107,7 @@ func (g *Gates) add(report *state.State) {
 	}
 	for i := range report.Seeds {
 		seed := report.Seeds[i].Name
-		states := SeedStates{Tiers: map[layout.Tier]release.State{}, Confirmed: report.Seeds[i].Confirmed, Abandoned: report.Seeds[i].Abandoned}
+		states := SeedStates{Tiers: map[layout.Tier]release.State{}, Confirmed: report.Seeds[i].Confirmed, Abandoned: report.Seeds[i].Abandoned, Clusters: report.Clusters}
 		for _, t := range report.Seeds[i].Tiers {
 			states.Tiers[layout.Tier{Seed: seed, Cluster: t.Cluster, Ordinal: t.Ordinal}] = t.State
 			if p := t.Proposal; p != nil && !g.found[p.Branch].at.After(report.LastPass) {

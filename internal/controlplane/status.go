@@ -41,7 +41,8 @@ func noStatus(refs git.Refs, r *Repo, owner string) error {
 
 // Status returns the last report of a run, from the status branch of the first repository by name.
 // Only that one has it. It does not read the seeds. If the repository cannot be fetched, it returns
-// what was fetched last, with a Problem that says so first.
+// what was fetched last, with a Problem that says so first. The forge is asked only about a report that is
+// out of date.
 func (s *Session) Status(ctx context.Context) (*state.State, error) {
 	is, c, err := s.identity(ctx)
 	if err != nil {
@@ -83,9 +84,14 @@ func (s *Session) Status(ctx context.Context) (*state.State, error) {
 	if of := engine.IdentityOf(report); of != is {
 		return nil, fmt.Errorf("GitOpsRepo %q: %w", home, plan.ErrForeignStatus(branch, of, is))
 	}
+	what := "cannot be read"
+	if _, outdated := report.Outdated(s.options.Now()); outdated && fetchErr == nil {
+		_, fetchErr = r.Forge.Merging(ctx) // Git follows a repository that was moved, and the forge does not
+		what = "is not reported on"
+	}
 	if fetchErr != nil {
 		report.Problems = append(manifest.Problems{{Reason: manifest.ReasonOf(fetchErr), Repo: home,
-			Message: fmt.Sprintf("GitOpsRepo %q, which has the status, cannot be read: %v. What follows was reported at %s, and may be out of date", home, fetchErr, report.LastPass.Format(time.RFC3339))}}, report.Problems...)
+			Message: fmt.Sprintf("GitOpsRepo %q, which has the status, %s: %v. What follows was reported at %s, and may be out of date", home, what, fetchErr, report.LastPass.Format(time.RFC3339))}}, report.Problems...)
 	}
 	return report, nil
 }

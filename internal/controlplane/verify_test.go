@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/git/signature"
+	"github.com/furrow-dev/furrow/test/signingkey"
 )
 
 // signedRepo is a repository whose commits are made with git, by people with keys.
@@ -28,20 +28,9 @@ func newSignedRepo(t *testing.T, dir string, people ...string) *signedRepo {
 	r := &signedRepo{t, dir, map[string]string{}, map[string]string{}}
 	at := t.TempDir()
 	for _, name := range people {
-		private, err := signature.Generate()
-		if err != nil {
-			t.Fatal(err)
-		}
-		signer, err := signature.NewSigner(private, nil, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		public, err := signer.Key().Public()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.keys[name], r.public[name] = filepath.Join(at, name), name+"@example.com "+public
-		if err := os.WriteFile(r.keys[name], private, 0o600); err != nil {
+		key := signingkey.New(t)
+		r.keys[name], r.public[name] = filepath.Join(at, name), name+"@example.com "+key.Public
+		if err := os.WriteFile(r.keys[name], key.Private, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -138,7 +138,11 @@ func (g *Graph) DOT() string {
 		line(1, "}")
 	}
 	for _, w := range g.Waits {
-		line(1, "t%do%d -> t%do%d [label=%s, tooltip=%s];", w.From.Tier, w.From.Index, w.To.Tier, w.To.Index, dotText(w.Rule), dotText(w.Why))
+		style := ""
+		if w.Weak {
+			style = ", style=dashed"
+		}
+		line(1, "t%do%d -> t%do%d [label=%s, tooltip=%s%s];", w.From.Tier, w.From.Index, w.To.Tier, w.To.Index, dotText(w.Rule), dotText(w.Why), style)
 	}
 	for _, e := range g.tierEdges() {
 		from, tail := g.node(e.From)
@@ -219,7 +223,11 @@ func (g *Graph) Mermaid() string {
 		line(1, "end")
 	}
 	for _, w := range g.Waits {
-		line(1, "t%do%d -->|%s| t%do%d", w.From.Tier, w.From.Index, mermaidText(w.Rule), w.To.Tier, w.To.Index)
+		arrow := "-->"
+		if w.Weak {
+			arrow = "-.->"
+		}
+		line(1, "t%do%d %s|%s| t%do%d", w.From.Tier, w.From.Index, arrow, mermaidText(w.Rule), w.To.Tier, w.To.Index)
 	}
 	for _, e := range g.tierEdges() {
 		line(1, "t%d --> t%d", e.From, e.To)

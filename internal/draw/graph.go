@@ -114,6 +114,8 @@ type Wait struct {
 	To   Object `json:"to"`
 	Rule string `json:"rule"`
 	Why  string `json:"why,omitempty"`
+	// Weak reports whether both may share a tier.
+	Weak bool `json:"weak,omitempty"`
 }
 
 // Object is an object by its tier and its index there.
@@ -452,7 +454,7 @@ func (b *builder) addWaits() {
 			}
 			to, found := find(cluster, d.From.Object)
 			from, there := find(cmp.Or(d.To.Cluster, cluster), d.To.Object)
-			w := Wait{From: from, To: to, Rule: d.Rule, Why: d.Why}
+			w := Wait{From: from, To: to, Rule: d.Rule, Why: d.Why, Weak: d.Kind == dependency.Weak}
 			if len(b.graph.Lanes[b.lanes[cluster]].Clusters) > 1 {
 				w.Why = b.names.Without(cluster, d.Why)
 			}

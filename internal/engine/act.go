@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
@@ -212,7 +211,7 @@ func (s *repoActor) move(ctx context.Context, updates []git.Update) error {
 	}
 	done := make(chan error, 1)
 	go func() { done <- s.repo.move(ctx, updates...) }()
-	tick := backoff.RealClock{}.NewTicker(e.config.Slice)
+	tick := e.config.Clock.NewTicker(e.config.Slice)
 	defer tick.Stop()
 	s.pushing = true
 	defer func() { s.pushing = false }()

@@ -10,14 +10,14 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// merging is a forge whose merges end with an error, and whose checks are given.
-type merging struct {
+// givenMerge is a forge whose merges end with an error, and whose checks are given.
+type givenMerge struct {
 	checked
 	err   *error
 	asked *int
 }
 
-func (m merging) Merge(ctx context.Context, p forge.Proposal, by git.Person) error {
+func (m givenMerge) Merge(ctx context.Context, p forge.Proposal, by git.Person) error {
 	*m.asked++
 	if *m.err != nil {
 		return *m.err
@@ -29,7 +29,7 @@ func TestARefusedMergeIsTriedAgainAfterSomeMinutes(t *testing.T) {
 	w := newRollout(t, "{groupBy: Level, autoMerge: WhenGreen}")
 	asked, checks := 0, &forge.Checks{State: forge.ChecksPassed}
 	var err error = &forge.Error{Op: "merge", Repository: "memory", Kind: forge.FailedOther, Reason: "MergeRefused", Text: "main asks for 1 approval"}
-	w.onForge = func(f forge.Forge) forge.Forge { return merging{checked{f, checks}, &err, &asked} }
+	w.onForge = func(f forge.Forge) forge.Forge { return givenMerge{checked{f, checks}, &err, &asked} }
 	w.restart()
 	w.pass()
 	w.pass()
@@ -52,7 +52,7 @@ func TestARefusedMergeIsTriedAgainAfterSomeMinutes(t *testing.T) {
 func TestWhatTheMergeQueueHasIsShown(t *testing.T) {
 	w := newRollout(t, "{groupBy: Level, autoMerge: WhenGreen}")
 	asked, checks, err := 0, &forge.Checks{State: forge.ChecksPassed}, forge.ErrQueued
-	w.onForge = func(f forge.Forge) forge.Forge { return merging{checked{f, checks}, &err, &asked} }
+	w.onForge = func(f forge.Forge) forge.Forge { return givenMerge{checked{f, checks}, &err, &asked} }
 	w.restart()
 	w.rounds(2)
 	w.mustBe("east/tier-00", "Proposed (AutoMerging)")
@@ -76,7 +76,7 @@ func TestABatchOfMergesEndsWithItsPass(t *testing.T) {
 	w := newRollout(t, "{groupBy: Tier, autoMerge: WhenGreen}")
 	asked, checks := 0, &forge.Checks{State: forge.ChecksPending}
 	var err error
-	w.onForge = func(f forge.Forge) forge.Forge { return merging{checked{f, checks}, &err, &asked} }
+	w.onForge = func(f forge.Forge) forge.Forge { return givenMerge{checked{f, checks}, &err, &asked} }
 	w.restart()
 	w.rounds(3)
 	w.config = func(c *engine.Config) { c.Slice = time.Second }

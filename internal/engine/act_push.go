@@ -179,7 +179,7 @@ func (r *repoState) move(ctx context.Context, updates ...git.Update) error {
 		cancel()
 	})
 	defer stop()
-	err := r.Mirror.Push(whole, updates)
+	err := r.engine.patiently(fmt.Sprintf("pushing to GitOps repository %q", r.name), func() error { return r.Mirror.Push(whole, updates) })
 	r.refuseOldLocks(err, updates)
 	return err
 }

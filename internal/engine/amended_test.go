@@ -92,13 +92,18 @@ func amendedWith(t *testing.T, tier, file string, edit func(string) string) (*wo
 // file is what a branch has at a path.
 func (w *world) file(branch, at string) string {
 	w.t.Helper()
-	w.gitops.mu.Lock()
-	defer w.gitops.mu.Unlock()
-	hash, ok := w.gitops.trees[w.gitops.commits[w.gitops.refs[branch]].Tree][at]
-	if !ok {
+	text, there := w.fileIn(branch, at)
+	if !there {
 		w.t.Fatalf("branch %s has no %s", branch, at)
 	}
-	return string(w.gitops.blobs[hash])
+	return text
+}
+
+func (w *world) fileIn(branch, at string) (text string, there bool) {
+	w.gitops.mu.Lock()
+	defer w.gitops.mu.Unlock()
+	hash, there := w.gitops.trees[w.gitops.commits[w.gitops.refs[branch]].Tree][at]
+	return string(w.gitops.blobs[hash]), there
 }
 
 func (w *world) amendment() string {

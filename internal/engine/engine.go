@@ -31,6 +31,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -199,8 +201,10 @@ type Config struct {
 	// Record is given every pass before it acts; nil when nobody asks. Nothing is remembered
 	// from pass to pass then, so each record is whole.
 	Record func(*Record)
-	// Progress is called during a pass, from the goroutine that makes it; nil when nobody asks.
+	// Progress is called during a pass, by one goroutine at a time; nil when nobody asks.
 	Progress func(Progress)
+	// Clock says when a step has waited for long; by default the clock of the machine.
+	Clock clock.WithTicker
 }
 
 // Engine runs passes, one at a time. What it keeps between them is only for speed, or about when
@@ -210,6 +214,8 @@ type Engine struct {
 	repos  map[string]*openRepo
 	// began is when the present pass did.
 	began time.Time
+	// saying is held while progress is reported.
+	saying sync.Mutex
 	// resume is the seed whose turn is first: the last pass left something of it out.
 	resume string
 	// loaded is the catalog of tree, which was read last.
@@ -289,6 +295,9 @@ type planKey struct {
 func New(config Config) *Engine {
 	if config.Ledger == nil {
 		config.Ledger = memoryLedger{}
+	}
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
 	}
 	return &Engine{config: config, repos: map[string]*openRepo{}, unread: map[string]time.Time{}}
 }

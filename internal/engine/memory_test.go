@@ -34,6 +34,7 @@ type memory struct {
 	pushes int
 	// forwardOnly refuses to move a branch to a commit that does not follow the one it is at.
 	forwardOnly bool
+	keys        git.Keys
 }
 
 func newMemory() *memory {
@@ -282,7 +283,7 @@ func (m *memory) Graft(base git.Hash, edits []git.Edit, meta git.CommitMeta) (gi
 
 func (m *memory) Identify(git.Hash) (git.Identified, error) { return git.Identified{Own: true}, nil }
 
-func (m *memory) Keys() git.Keys { return git.Keys{} }
+func (m *memory) Keys() git.Keys { return m.keys }
 
 // MergeTrees merges unit by unit: a unit is a file, or a directory that is taken whole.
 func (m *memory) MergeTrees(from, to, into git.Hash, whole func(string) bool) (git.TreeMerge, error) {

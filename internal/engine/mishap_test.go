@@ -113,7 +113,7 @@ func TestMishaps(t *testing.T) {
 			mishap: func(w *world) {
 				w.control.put("main", "break", map[string]string{"seeds/edge.yaml": strings.Replace(storySeed(1, true), "kind: Namespace\nmetadata: {name: app}", "kind: Namespace\nmetadata: {name: other}", 1)})
 			},
-			seed: `Stalled: seed "edge": DependencyLeaving seed=edge`, tier: "Released",
+			seed: `Stalled: seeds/edge.yaml:14: 2 objects: NamespaceAbsent seed=edge cluster=edge-1`, tier: "Released",
 		},
 		"somebody changes a file of ours on base": {
 			mishap: func(w *world) { w.gitops.put("main", "edit", map[string]string{webFile: "kind: Nothing\n"}) },

@@ -44,7 +44,8 @@ type observation struct {
 // listed in this one.
 type repoState struct {
 	*openRepo
-	name string
+	engine *Engine
+	name   string
 	// began is when the pass did.
 	began     time.Time
 	facts     *pass.Repo
@@ -132,7 +133,7 @@ func (o *observation) observeRepos(ctx context.Context) {
 	var asked []*repoState
 	declared := o.engine.loaded.Repos
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
-		r := &repoState{name: name, began: o.engine.began, facts: &pass.Repo{Base: declared[name].Spec.BranchOrDefault()}, proposals: map[string]forge.Proposal{}}
+		r := &repoState{engine: o.engine, name: name, began: o.engine.began, facts: &pass.Repo{Base: declared[name].Spec.BranchOrDefault()}, proposals: map[string]forge.Proposal{}}
 		o.repos[name], o.facts.Repos[name] = r, r.facts
 		if r.openRepo, r.err = o.engine.open(ctx, name); r.err == nil {
 			r.turn()

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/change"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -29,6 +30,8 @@ type Preview struct {
 	Changes map[layout.Tier][]change.Change
 	// Unreadable reports whether there is a plan on the seed's branches that cannot be read.
 	Unreadable bool
+	// Catalog is the control plane as it was read last.
+	Catalog *catalog.Catalog
 	// Message says why the seed cannot be planned anew; empty when it can.
 	Message string
 }
@@ -52,7 +55,7 @@ func (e *Engine) Previews(ctx context.Context, only string) (previews []*Preview
 		if !names[name] || only != "" && name != only {
 			continue
 		}
-		one := &Preview{Seed: name, Revision: o.tree.Revision}
+		one := &Preview{Seed: name, Revision: o.tree.Revision, Catalog: e.loaded}
 		if p := d.Previous[name]; p != nil && p.Plan != nil {
 			if !e.owns(p.Plan) {
 				return nil, nil, e.errNotOurs(p.Plan)

@@ -13,7 +13,13 @@ type Progress struct {
 	Done, Total int
 	// Took is how long the pass has taken so far.
 	Took time.Duration
+	// Waited is how long Stage has waited for a server's answer; zero while no step waits for long.
+	Waited time.Duration
 }
+
+// firstNotice is after how long a step that waits for a server is reported. The next reports follow after
+// pauses that double.
+const firstNotice = 10 * time.Second
 
 // The stages of a pass, in order.
 const (
@@ -25,6 +31,9 @@ const (
 
 // String returns one line for people.
 func (p Progress) String() string {
+	if p.Waited > 0 {
+		return fmt.Sprintf("%s for %s; the server has not answered yet", p.Stage, p.Waited.Round(time.Second))
+	}
 	if p.Total == 0 {
 		return fmt.Sprintf("%s (%s)", p.Stage, p.Took.Round(time.Second))
 	}
@@ -47,7 +56,40 @@ func Every(interval time.Duration, report func(Progress)) func(Progress) {
 }
 
 func (e *Engine) progress(stage string, done, total int) {
-	if e.config.Progress != nil {
-		e.config.Progress(Progress{Stage: stage, Done: done, Total: total, Took: e.config.Now().Sub(e.began)})
+	e.say(Progress{Stage: stage, Done: done, Total: total})
+}
+
+// say reports progress. A push may be reported while the goroutine of the pass publishes.
+func (e *Engine) say(p Progress) {
+	if e.config.Progress == nil {
+		return
+	}
+	e.saying.Lock()
+	defer e.saying.Unlock()
+	p.Took = e.config.Now().Sub(e.began)
+	e.config.Progress(p)
+}
+
+// patiently does what may wait for a server for long, as for a hook that says nothing, and reports that
+// it still does.
+func (e *Engine) patiently(stage string, do func() error) error {
+	if e.config.Progress == nil {
+		return do()
+	}
+	done := make(chan error, 1)
+	began, next := e.config.Now(), firstNotice
+	tick := e.config.Clock.NewTicker(firstNotice)
+	defer tick.Stop()
+	go func() { done <- do() }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-tick.C():
+			if waited := e.config.Now().Sub(began); waited >= next {
+				e.say(Progress{Stage: stage, Waited: waited})
+				next *= 2
+			}
+		}
 	}
 }

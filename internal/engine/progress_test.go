@@ -1,12 +1,17 @@
 package engine_test
 
 import (
+	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/git"
 )
 
 func TestProgressIsReportedOncePerInterval(t *testing.T) {
@@ -60,5 +65,58 @@ func TestProgressIsOneLine(t *testing.T) {
 		if p.String() != want {
 			t.Errorf("got %q, want %q", p, want)
 		}
+	}
+}
+
+// silentHook is a repository whose server says nothing for a while before it accepts a plan.
+type silentHook struct {
+	engine.Mirror
+	wait func()
+}
+
+func (s silentHook) Push(ctx context.Context, updates []git.Update) error {
+	if slices.ContainsFunc(updates, func(u git.Update) bool { return strings.Contains(u.Ref, "/plan/") }) {
+		s.wait()
+	}
+	return s.Mirror.Push(ctx, updates)
+}
+
+// TestASilentHookIsReported: a run says what it waits for after ten seconds, and then ever more rarely.
+func TestASilentHookIsReported(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"edge"}})
+	clock, said := clocktesting.NewFakeClock(w.now), make(chan engine.Progress, 1)
+	w.config = func(c *engine.Config) {
+		c.Clock, c.Now = clock, clock.Now
+		c.Progress = func(p engine.Progress) {
+			if p.Waited > 0 {
+				said <- p
+			}
+		}
+	}
+	var got []string
+	deadline, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	w.wrap = func(m faultyMirror) engine.Mirror {
+		return silentHook{m, func() {
+			for _, step := range []time.Duration{10 * time.Second, 10 * time.Second, 20 * time.Second} {
+				clock.Step(step)
+				select {
+				case p := <-said:
+					got = append(got, p.String())
+				case <-deadline.Done():
+					t.Error("it says nothing")
+				}
+			}
+		}}
+	}
+	w.restart()
+	w.control.put("main", "plant", manySeeds(1))
+	w.pass()
+	const stage, still = `pushing to GitOps repository "gitops" for `, "; the server has not answered yet"
+	if want := []string{stage + "10s" + still, stage + "20s" + still, stage + "40s" + still}; !slices.Equal(got, want) {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+	if n := len(w.open()); n != 1 {
+		t.Errorf("%d proposals are open after that", n)
 	}
 }

@@ -29,6 +29,7 @@ func TestRandomHistoriesOfPullRequestsAcrossSeeds(t *testing.T) {
 // onPulls has a world work with pull requests.
 func onPulls(w *world) {
 	server := &pullServer{repo: w.gitops, now: func() time.Time { return w.now.UTC() }}
+	w.pulls = server
 	clock := clocktesting.NewFakeClock(w.now)
 	w.newForge = func() forge.Forge { return pull.New(server, w.gitops, pull.Options{Base: "main", Clock: clock}) }
 	w.forge = w.newForge()
@@ -51,6 +52,8 @@ type pullServer struct {
 
 	mu       sync.Mutex
 	requests []*pullRequest
+	// used are the methods by which pull requests were merged.
+	used []pull.Method
 }
 
 type pullRequest struct {
@@ -253,6 +256,7 @@ func (s *pullServer) Merge(ctx context.Context, number int64, m pull.Merge) erro
 			return fmt.Errorf("%w: %w", pull.ErrUnchecked, err)
 		}
 		r.State, r.Closed, r.Merge = pull.Merged, s.now(), commit
+		s.used = append(s.used, m.Method)
 		return nil
 	})
 }

@@ -170,7 +170,7 @@ func (r *repoState) warnings(d *pass.Decision) (out manifest.Problems) {
 func (o *observation) clusters(of *state.State) []state.Cluster {
 	out := map[string]state.Cluster{}
 	for name, c := range o.engine.loaded.Inventory.Clusters {
-		out[name] = state.Cluster{Name: name, Role: string(c.Role), Repo: c.Repo, Hub: c.Hub}
+		out[name] = state.Cluster{Name: name, Role: string(c.Role), Type: c.Type, Labels: c.Labels, Repo: c.Repo, Hub: c.Hub}
 	}
 	for i := range of.Seeds {
 		for j := range of.Seeds[i].Tiers {
@@ -250,6 +250,12 @@ func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) state.Seed {
 				Message: fmt.Sprintf("cluster %s stays as it was last planned: %s", cluster, s.Broken[cluster])})
 		}
 		out.State = state.Summary(out.Tiers)
+		if n := len(s.Plan.Awaits); n > 0 && out.State == string(release.Released) {
+			out.State, out.Reason, out.Message = string(release.Blocked), v1alpha1.ReasonHandedOver, s.Plan.Awaits[0].String()
+			if n > 1 {
+				out.Message += fmt.Sprintf(", and %d more", n-1)
+			}
+		}
 		out.Rollout = reportRollout(s.Result.Rollout)
 	}
 	out.Warnings = append(out.Warnings, s.Warnings...)
@@ -310,12 +316,17 @@ func reportRollout(r *release.RolloutStatus) *state.Rollout {
 	return out
 }
 
-// withMoves adds to the message of a tier that objects move to or from it, unless that is over.
+// withMoves adds to the message of a tier that objects move to or from it, or to another seed, unless that is over.
 func withMoves(message string, p *plan.Plan, t *plan.Tier, is release.State) string {
 	var moves []string
 	for _, m := range p.MovesOn(t) {
 		if m.Stage != plan.StageUnprotect || m.To == t.Ordinal && !is.Done() {
 			moves = append(moves, m.Summary())
+		}
+	}
+	if !is.Done() {
+		for _, h := range p.HandedOver(t) {
+			moves = append(moves, h.String())
 		}
 	}
 	if len(moves) > 1 {

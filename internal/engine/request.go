@@ -188,7 +188,10 @@ func (q *Requests) Confirm(ctx context.Context, seed, by string) ([]string, erro
 		}
 		return nil, nothingToConfirm{seed, done}
 	}
-	home := o.repos[p.Plan.Repos()[0]]
+	home := o.repos[p.Home()]
+	if home == nil { // its branches have just gone
+		return nil, nothingToConfirm{seed, done}
+	}
 	branch := layout.ConfirmLeavingBranch(home.facts.Base, seed)
 	if s.Unconfirmed != nil || s.Plan.Removal {
 		branch = layout.ConfirmBranch(home.facts.Base, seed)

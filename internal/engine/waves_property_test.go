@@ -81,7 +81,9 @@ func paced(w *world) {
 		})
 	}
 	policies(rand.New(rand.NewPCG(1, 2)))
-	w.onForge = func(f forge.Forge) forge.Forge { return pacedForge{f, w} }
+	// The plan in force may be one that is pushed after the merges of the same pass.
+	var suspected []layout.Tier
+	w.onForge = func(f forge.Forge) forge.Forge { return pacedForge{f, w, &suspected} }
 	w.onStep = func(r *rand.Rand) {
 		switch n := r.IntN(24); {
 		case n < 4:
@@ -92,7 +94,15 @@ func paced(w *world) {
 			w.askOfRollout(r, w.report.Seeds[r.IntN(len(w.report.Seeds))].Name)
 		}
 	}
-	w.onPass = w.mustKeepLimits
+	w.onPass = func(before map[string]bool) {
+		for _, tier := range suspected {
+			if why := w.mayNotMerge(tier); why != "" {
+				w.t.Errorf("%s was merged at %s, while %s", tier, w.now, why)
+			}
+		}
+		suspected = nil
+		w.mustKeepLimits(before)
+	}
 }
 
 // askOfRollout lets a person ask something; there may be nothing to do.
@@ -160,6 +170,8 @@ func (w *world) letRolloutsGoOn() {
 type pacedForge struct {
 	forge.Forge
 	w *world
+	// suspected are the tiers that Furrow merged, and that the plan on the branch does not let it merge.
+	suspected *[]layout.Tier
 }
 
 func (f pacedForge) Checks(context.Context, forge.Proposal) (forge.Checks, error) {
@@ -172,22 +184,30 @@ func (f pacedForge) Propose(ctx context.Context, r forge.Request) (forge.Proposa
 }
 
 func (f pacedForge) Merge(ctx context.Context, p forge.Proposal, by git.Person) error {
-	refs, _ := f.w.gitops.Fetch(ctx, "main")
 	for _, m := range p.Tiers {
-		turn := f.w.turnOf(refs, m.Tier.Seed)
-		t, ok := turn.plan.Find(m.Tier.Cluster, m.Tier.Ordinal)
-		if !ok || turn.record.Skipping(turn.plan, "") != nil || turn.plan.Rollout == nil {
-			continue
-		}
-		if turn.record.Paused != nil {
-			f.w.t.Errorf("%s was merged while the rollout is paused", m.Tier)
-		}
-		if wave := turn.wave(turn.staying[turn.plan.Name(t)]); !open(wave, f.w.now) && !open(wave, f.w.now.Add(-time.Minute)) {
-			f.w.t.Errorf("%s was merged at %s, while the windows of wave %s are closed", m.Tier, f.w.now, wave.Name)
+		if f.w.mayNotMerge(m.Tier) != "" {
+			*f.suspected = append(*f.suspected, m.Tier)
 		}
 	}
 	f.w.say("Furrow merges %s", p.Branch)
 	return f.Forge.Merge(ctx, p, by)
+}
+
+// mayNotMerge returns why the plan and the record on the branches keep a tier from being merged by itself.
+func (w *world) mayNotMerge(tier layout.Tier) string {
+	refs, _ := w.gitops.Fetch(context.Background(), "main")
+	turn := w.turnOf(refs, tier.Seed)
+	t, ok := turn.plan.Find(tier.Cluster, tier.Ordinal)
+	if !ok || turn.record.Skipping(turn.plan, "") != nil || turn.plan.Rollout == nil {
+		return ""
+	}
+	if turn.record.Paused != nil {
+		return "the rollout is paused"
+	}
+	if wave := turn.wave(turn.staying[turn.plan.Name(t)]); !open(wave, w.now) && !open(wave, w.now.Add(-time.Minute)) {
+		return "the windows of wave " + wave.Name + " are closed"
+	}
+	return ""
 }
 
 // open reports whether the windows of a wave are.
@@ -213,7 +233,7 @@ func (w *world) turnOf(refs git.Refs, seed string) turn {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if t.record, err = release.DecodeRecord(seed, data); err != nil {
+		if t.record, err = release.DecodeRecord(seed, layout.RolloutBranch("main", seed), data); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -69,6 +69,8 @@ type world struct {
 	broken map[string]bool
 	// newForge makes the forge of an engine, where a test wants another than forge.
 	newForge func() forge.Forge
+	// pulls is the server of pull requests; nil where there is none.
+	pulls *pullServer
 	// onTime is called before each pass, where a test has another clock besides now.
 	onTime func()
 	// onStep is one more random step, and onPass is called after each pass with the branches of the

@@ -149,6 +149,19 @@ type Landing struct {
 	URL string
 }
 
+// Merged is a proposal that was merged.
+type Merged struct {
+	Branch string
+	Tiers  []layout.Member
+	// Merge is the commit of the base branch by which it landed; zero where that is not known.
+	Merge git.Hash
+	// URL is its web page; empty on plain Git.
+	URL string
+}
+
+// MaxMerged is how many merged proposals are listed.
+const MaxMerged = 100
+
 // Checks are what the checks of a server, as a whole, say of a proposal.
 type Checks struct {
 	State ChecksState
@@ -224,6 +237,9 @@ type Forge interface {
 	// alone or with others. A merge that base no longer has in its history does not count;
 	// the error is ErrGone if base has it only since refs were read.
 	Closed(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (Closed, error)
+	// Merged returns the proposals that were merged last, newest first and no more than MaxMerged. It asks
+	// the server nothing: they are those that the last List knew of.
+	Merged(ctx context.Context, refs git.Refs) ([]Merged, error)
 	// Ready returns why nothing may be pushed to the repository, as far as its server says: it is
 	// archived, or the credentials lack something. It is asked before branches are pushed.
 	Ready(ctx context.Context) error

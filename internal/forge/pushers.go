@@ -7,6 +7,9 @@ type Pushers struct {
 	State PushersState
 	// Who names them, for people: "everybody with the role Developer".
 	Who string
+	// SignedBase reports whether the base branch takes only signed commits, where the server says that together
+	// with who may push.
+	SignedBase bool
 }
 
 // PushersState says whether a server restricts who may push to Furrow's own branches.

@@ -24,6 +24,8 @@ type Requirements struct {
 	Queue bool
 	// Linear reports whether base takes no merge commits.
 	Linear bool
+	// Signed reports whether base takes only signed commits, as far as the credentials may see that.
+	Signed bool
 	// HidesChecks and HidesReviews report whether there may be more checks, or other requirements,
 	// that the credentials may not see.
 	HidesChecks, HidesReviews bool
@@ -54,6 +56,7 @@ func (r Requirements) List() []string {
 	}{
 		{r.CodeOwners, "a code owner"},
 		{r.Threads, "all threads resolved"},
+		{r.Signed, "signed commits"},
 		{r.Queue, "the merge queue"},
 		{r.AllChecks, "all checks"},
 		{len(r.Checks) > 0, "checks: " + strings.Join(r.Checks, ", ")},

@@ -12,7 +12,7 @@ func TestRequirementsAreListed(t *testing.T) {
 		"": {},
 		"2 approvals; a code owner; checks: furrow/gate, ci":          {Approvals: 2, CodeOwners: true, Checks: []string{"furrow/gate", "ci"}},
 		"1 approval; approval by 2 of security; all threads resolved": {Approvals: 1, Approvers: []string{"2 of security"}, Threads: true},
-		"the merge queue; all checks":                                 {Queue: true, AllChecks: true},
+		"signed commits; the merge queue; all checks":                 {Signed: true, Queue: true, AllChecks: true},
 		"checks: ci; what these credentials may not see":              {Checks: []string{"ci"}, HidesReviews: true},
 	} {
 		if got := strings.Join(r.List(), "; "); got != want {

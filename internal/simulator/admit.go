@@ -1,11 +1,12 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/furrow-dev/furrow/internal/core/change"
+	"github.com/furrow-dev/furrow/internal/core/immutable"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -149,14 +150,18 @@ func podAccepted(r request) string {
 	return ""
 }
 
-// fieldsMayChange refuses an update of fields that API servers do not let anybody change.
+// fieldsMayChange refuses an update of fields that API servers, or the rules of a kind, do not let anybody change.
 func fieldsMayChange(r request) string {
 	live := r.cluster.objects[r.id]
 	if live == nil {
 		return ""
 	}
-	if field := change.Refused(live.object, r.item.object); field != "" {
-		return fmt.Sprintf("%s %q is invalid: %s: field is immutable", r.id.GroupKind(), r.id.Name, field)
+	refused := immutable.Refused(live.object, r.item.object)
+	if k := r.cluster.kinds[r.id.GroupKind()]; k != nil {
+		refused = k.rules.Refused(k.definition, live.object, r.item.object)
+	}
+	if len(refused) > 0 && !immutable.Recreates(r.item.object) {
+		return fmt.Sprintf("%s %q is invalid: %s: %s", r.id.GroupKind(), r.id.Name, refused[0].Path, cmp.Or(refused[0].Why, "field is immutable"))
 	}
 	return ""
 }

@@ -1,6 +1,14 @@
 package simulator
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func job(name, version string) string {
+	return fmt.Sprintf("apiVersion: batch/v1\nkind: Job\nmetadata: {name: %s, namespace: default}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: \"c:%s\"}]}}}\n", name, version)
+}
 
 func TestAdmission(t *testing.T) {
 	one := func(objects ...string) []func(*world) {
@@ -51,6 +59,22 @@ func TestAdmission(t *testing.T) {
 				`shop flux-system/a Pod/default/q: pods "q" is forbidden: no PriorityClass with name high was found`,
 				`shop flux-system/a Pod/default/r: pods "r" is forbidden: pod rejected: RuntimeClass "gvisor" not found`,
 			},
+		},
+		"a change of an immutable field is rejected, unless the reconciler creates the object again": {
+			steps: append(one(job("a", "1"), job("b", "1")), after(3, map[string]string{"planted/a/a.yaml": job("a", "2")}), after(3, map[string]string{
+				"planted/a/b.yaml": strings.Replace(job("b", "2"), "name: b", "name: b, annotations: {kustomize.toolkit.fluxcd.io/force: enabled}", 1),
+			})),
+			wantReady:      ready(refused),
+			wantRejections: []string{`shop flux-system/a Job/default/a: Job.batch "a" is invalid: spec.template.spec.containers[c].image: field is immutable`},
+		},
+		"a change that the rules of a kind do not allow is rejected": {
+			steps: append(one(diskDefinition), after(5, map[string]string{
+				"planted/a/disk.yaml": object("example.com/v1", "Disk", "default", "d", "spec: {class: fast}"),
+			}), after(3, map[string]string{
+				"planted/a/disk.yaml": object("example.com/v1", "Disk", "default", "d", "spec: {class: slow}"),
+			})),
+			wantReady:      ready(refused),
+			wantRejections: []string{`shop flux-system/a Disk/default/d: Disk.example.com "d" is invalid: spec.class: class is immutable`},
 		},
 		"an encrypted object is rejected without decryption": {
 			steps:          one(object("v1", "Secret", "default", "s", "stringData: {a: ENC}\nsops: {mac: x}\n")),
@@ -195,3 +219,18 @@ func TestDeletingWhatOthersNeed(t *testing.T) {
 		},
 	})
 }
+
+// diskDefinition has a rule about updates.
+const diskDefinition = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: disks.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: disks, kind: Disk}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {class: {type: string, x-kubernetes-validations: [{rule: "self == oldSelf", message: class is immutable}]}}}}}}
+`

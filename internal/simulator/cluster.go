@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/furrow-dev/furrow/internal/core/immutable"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -60,6 +61,9 @@ type kind struct {
 	versions      []string // served ones; nil means all
 	scope         manifest.Scope
 	terminating   bool
+	// definition is what defines the kind, and rules are made from it.
+	definition *manifest.Object
+	rules      immutable.Definitions
 }
 
 var (

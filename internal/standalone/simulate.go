@@ -12,7 +12,6 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
-	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -188,7 +187,7 @@ func provided(c *catalog.Catalog, cl catalog.Cluster) []manifest.GroupKind {
 	kinds := map[manifest.GroupKind]bool{}
 	for _, seed := range c.Seeds {
 		for _, o := range seed.Objects() {
-			if kind := o.ID.GroupKind(); dependency.Provides(cl, kind) {
+			if kind := o.ID.GroupKind(); cl.HasKind(kind) {
 				kinds[kind] = true
 			}
 		}

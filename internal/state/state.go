@@ -152,12 +152,14 @@ type Limit struct {
 // Cluster is a cluster that the control plane declares, or that a seed creates.
 type Cluster struct {
 	Name string `json:"name"`
-	// Role is Management or Workload, Repo the GitOps repository that has its path, and Hub the
-	// cluster whose reconciler acts for it; all empty of a cluster that a seed creates without a
-	// document.
-	Role string `json:"role,omitempty"`
-	Repo string `json:"repo,omitempty"`
-	Hub  string `json:"hub,omitempty"`
+	// Role is Management or Workload, Type its ClusterType, Labels those of its document, Repo the
+	// GitOps repository that has its path, and Hub the cluster whose reconciler acts for it; all empty
+	// of a cluster that a seed creates without a document.
+	Role   string            `json:"role,omitempty"`
+	Type   string            `json:"type,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Repo   string            `json:"repo,omitempty"`
+	Hub    string            `json:"hub,omitempty"`
 	// Abandoned reports whether a person gave it up.
 	Abandoned bool `json:"abandoned,omitempty"`
 	// AbandonedBy says who, and when: "by Ada at 2026-11-23 09:00 UTC".
@@ -291,6 +293,16 @@ const Stalled = "Stalled"
 
 // Unknown is the state of a seed that no pass has reported yet.
 const Unknown = "Unknown"
+
+// staleAfter is how many intervals may go by without a report before its run seems to have ended.
+const staleAfter = 3
+
+// Outdated reports whether nobody keeps the state current, and how often passes should report. A state
+// without an interval, as of passes that are made by hand, is never outdated.
+func (s *State) Outdated(now time.Time) (interval time.Duration, outdated bool) {
+	interval, err := time.ParseDuration(s.Interval)
+	return interval, err == nil && !s.LastPass.IsZero() && now.Sub(s.LastPass) > staleAfter*interval
+}
 
 // Done reports whether every tier of every seed is where it should be.
 func (s *State) Done() bool {

@@ -19,7 +19,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func shop() *state.State {
 	s := state.New("acme/prod", "sha256:1", "main@sha1:1")
 	s.Repositories = []state.Repository{{Name: "fleet", URL: "https://git.example.com/acme/fleet.git", Branch: "main", Proposals: 1}}
-	s.Clusters = []state.Cluster{{Name: "east", Role: "Workload", Repo: "fleet"}, {Name: "west", Abandoned: true}}
+	s.Clusters = []state.Cluster{{Name: "east", Role: "Workload", Type: "metro", Labels: map[string]string{"region": "eu"}, Repo: "fleet"}, {Name: "west", Abandoned: true}}
 	s.Seeds = []state.Seed{{Name: "shop", State: "Proposed", Tiers: []state.Tier{
 		{Cluster: "east", State: release.Released, Reason: v1alpha1.ReasonHealthy, Since: noon},
 		{Cluster: "east", Ordinal: 1, Level: 1, State: release.Proposed, Since: noon, After: []state.Edge{{Tier: "east tier 00", Why: "its Namespace"}}, Proposal: &state.Proposal{Repo: "fleet", Branch: "b"}},

@@ -356,7 +356,7 @@ func TestEveryDocumentIsStrictlyOfItsKind(t *testing.T) {
 			if b.language != "yaml" {
 				continue
 			}
-			for _, text := range strings.Split(whole(t, b), "\n---\n") {
+			for _, text := range strings.Split(b.text, "\n---\n") {
 				seen++
 				if err := decode(text); err != nil {
 					t.Errorf("%s:%d: %v", p.path, b.line, err)
@@ -375,24 +375,6 @@ func TestEveryDocumentIsStrictlyOfItsKind(t *testing.T) {
 			t.Errorf("this passes:\n%s", wrong)
 		}
 	}
-}
-
-// whole is a block with what it is a part of: one with a marker replaces that
-// section of a complete example.
-func whole(t *testing.T, b block) string {
-	t.Helper()
-	of, isPart := strings.CutPrefix(b.mark, "part of ")
-	if !isPart {
-		return b.text
-	}
-	file, section, _ := strings.Cut(of, ": ")
-	const end = "{{- end }}\n"
-	before, rest, found := strings.Cut(read(t, "api/v1alpha1/examples/"+file), "      {{- with ."+section+" }}\n")
-	_, after, ends := strings.Cut(rest, end)
-	if !found || !ends {
-		t.Fatalf("%s has no section %s", file, section)
-	}
-	return before + b.text + after
 }
 
 func TestTheReferenceHasTheCompleteExamples(t *testing.T) {

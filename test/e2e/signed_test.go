@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/furrow-dev/furrow/internal/git/signature"
+	"github.com/furrow-dev/furrow/test/signingkey"
 )
 
 // Flux verifies the newest commit of the branch, which the forge's way to merge makes: docs/signing.md has
@@ -23,13 +24,13 @@ import (
 func TestFluxThatVerifiesSignaturesAppliesWhatIsMerged(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, "signed")
-	furrow, person := signingKey(t), signingKey(t)
-	if err := writeFile(filepath.Join(s.dir, "credentials", "gitops", "signing.key"), furrow.private); err != nil {
+	furrow, person := signingkey.New(t), signingkey.New(t)
+	if err := writeFile(filepath.Join(s.dir, "credentials", "gitops", "signing.key"), string(furrow.Private)); err != nil {
 		t.Fatal(err)
 	}
 	fleet := s.fleet()
 	fleet["fleet/gitops-repo.yaml"] = strings.Replace(fleet["fleet/gitops-repo.yaml"], "credentials: gitops}", "credentials: gitops, signing: {credentials: gitops}}", 1)
-	s.verify("Tag", map[string]string{"furrow.sshpub": furrow.public})
+	s.verify("Tag", map[string]string{"furrow.sshpub": furrow.Public})
 	s.commit("Say hello", fleet, s.saying("hello"))
 	s.run()
 	s.step("A source that verifies tags is named, and nothing is proposed", func() {
@@ -39,10 +40,10 @@ func TestFluxThatVerifiesSignaturesAppliesWhatIsMerged(t *testing.T) {
 		s.mustNotOpen(motd)
 	})
 	s.step("A rebase keeps Furrow's signature, which Flux accepts", func() {
-		s.verify("HEAD", map[string]string{"furrow.sshpub": furrow.public})
+		s.verify("HEAD", map[string]string{"furrow.sshpub": furrow.Public})
 		s.releaseVerified(sdk.MergeStyleRebase)
 		s.mustSay("hello")
-		s.mustBeVerified(furrow)
+		s.mustBeVerified(furrow.Public)
 	})
 	s.step("A merge commit that nobody signs is refused, until a signed one follows", func() {
 		s.commit("Say good day", s.saying("good day"))
@@ -58,8 +59,8 @@ func TestFluxThatVerifiesSignaturesAppliesWhatIsMerged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.verify("HEAD", map[string]string{"furrow.sshpub": furrow.public, "gitea.sshpub": gitea})
-	if err := s.world.gitea.AddPublicKey(t.Context(), s.person.name, person.public); err != nil {
+	s.verify("HEAD", map[string]string{"furrow.sshpub": furrow.Public, "gitea.sshpub": gitea})
+	if err := s.world.gitea.AddPublicKey(t.Context(), s.person.name, person.Public); err != nil {
 		t.Fatal(err)
 	}
 	for text, style := range map[string]sdk.MergeStyle{"good evening": sdk.MergeStyleMerge, "good night": sdk.MergeStyleSquash} {
@@ -67,7 +68,7 @@ func TestFluxThatVerifiesSignaturesAppliesWhatIsMerged(t *testing.T) {
 			s.commit("Say "+text, s.saying(text))
 			s.releaseVerified(style)
 			s.mustSay(text)
-			s.mustBeVerified(key{public: gitea})
+			s.mustBeVerified(gitea)
 		})
 	}
 }
@@ -93,26 +94,6 @@ func (s *story) fetchNow() {
 // saying is the seed with a text.
 func (s *story) saying(text string) files {
 	return files{"seeds/motd.yaml": strings.Replace(fmt.Sprintf(oneTier, s.namespace), "hello", text, 1)}
-}
-
-// key is a key that signs, as ssh-keygen writes it.
-type key struct{ private, public string }
-
-func signingKey(t *testing.T) key {
-	t.Helper()
-	private, err := signature.Generate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := signature.NewSigner(private, nil, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := signer.Key().Public()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key{string(private), public}
 }
 
 // verify makes the story's source verify signatures by some keys.
@@ -153,9 +134,9 @@ func (s *story) verified() *metav1.Condition {
 }
 
 // mustBeVerified fails unless the source accepted its commit by a key.
-func (s *story) mustBeVerified(by key) {
+func (s *story) mustBeVerified(by string) {
 	s.t.Helper()
-	ring, err := signature.Parse(by.public)
+	ring, err := signature.Parse(by)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // Package law tests the law of plans on real packages: applied tier by tier, the objects of a tier
-// in any order, once, no object is rejected by a real API server; and no boundary between tiers is
-// needless.
+// in any order, once, no object is rejected by a real API server; no tier waits for a later one to become
+// ready; and no boundary between tiers is needless.
 //
 // packages.go lists packages of other projects, which make servers downloads, and stacks of them:
 // control planes that plan them for one or several clusters. A stack is planned by the furrow
@@ -12,8 +12,14 @@
 // What they send to Services goes to a socket of the test (egress.go), which answers for admission
 // webhooks, conversion webhooks and aggregated APIs. Nothing is sent to any other address.
 //
-// player.go does what runs on a cluster: after all objects of a level are declared, a workload
-// starts if its pod would be admitted and what it mounts exists; then the Services that select it
-// get endpoints, and its operator, or cert-manager, writes the caBundle. Until then every call
-// fails. What starts never is reported, because a tier with it never becomes ready.
+// player.go does what runs on a cluster, and readiness.go says what an object needs for that: after all objects
+// of a level are declared, a workload starts if its pod would be admitted and what it names exists;
+// operators act if they run; then the Services that select a workload get endpoints, and its operator, or
+// cert-manager, writes the caBundle. Until then every call fails.
+//
+// What is not ready when its level is all declared is reported, because a tier with it is never
+// released. It is stuck if a later level has what it needs.
+//
+// inputs.go lists minimal inputs beside the packages. Each is also planned with the rules switched off that keep it
+// from being stuck, and must be stuck then.
 package law

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	orders = flag.Int("orders", 2, "random orders of each level")
+	orders = flag.Int("orders", 1, "random orders of each level")
 	fresh  = flag.Int("fresh", 0, "how many more times the random orders of a stack begin with empty clusters")
 	seed   = flag.Uint64("seed", 1, "the first random order")
 )
@@ -24,6 +24,34 @@ var (
 const atOnce = 2
 
 func TestNoObjectOfARealPackageIsRejected(t *testing.T) {
+	eachStack(t, stacks, func(t *testing.T, w *worker, plan func(stack) *planned, s stack) {
+		obey(t, w, plan(s))
+	})
+}
+
+func TestNoTierOfAMinimalInputWaitsForItself(t *testing.T) {
+	var all []stack
+	byName := map[string]input{}
+	for _, in := range inputs {
+		all, byName[in.name] = append(all, in.stack), in
+	}
+	eachStack(t, all, func(t *testing.T, w *worker, plan func(stack) *planned, s stack) {
+		obey(t, w, plan(s))
+		if in := byName[s.name]; in.refused || in.ready {
+			return
+		}
+		r := start(t, w, plan(s.without(needRules)))
+		if err := r.random(t.Context(), rand.New(rand.NewPCG(*seed, 0)), 1); err != nil {
+			t.Fatal(err)
+		}
+		if stuck, _ := r.waited(); len(stuck) == 0 {
+			t.Error("no tier waits for itself without the rules that should keep it from that")
+		}
+	})
+}
+
+// eachStack plans and tests stacks, several at once.
+func eachStack(t *testing.T, stacks []stack, test func(t *testing.T, w *worker, plan func(stack) *planned, s stack)) {
 	b, furrow := need(t)
 	authority, err := newAuthority()
 	if err != nil {
@@ -39,11 +67,13 @@ func TestNoObjectOfARealPackageIsRejected(t *testing.T) {
 				t.Parallel()
 				w := <-workers
 				defer func() { workers <- w }()
-				p, err := b.plan(t.Context(), furrow, s, t.TempDir())
-				if err != nil {
-					t.Fatal(err)
-				}
-				obey(t, w, p)
+				test(t, w, func(s stack) *planned {
+					p, err := b.plan(t.Context(), furrow, s, t.TempDir())
+					if err != nil {
+						t.Fatal(err)
+					}
+					return p
+				}, s)
 			})
 		}
 	})
@@ -54,17 +84,27 @@ func TestNoObjectOfARealPackageIsRejected(t *testing.T) {
 	}
 }
 
+// start returns a run of a plan on empty clusters.
+func start(t *testing.T, w *worker, p *planned) *run {
+	t.Helper()
+	clusters, err := w.start(t.Context(), p.clusters())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{plan: p, clusters: clusters, bundle: w.authority.bundle}
+	if err := r.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // obey applies a planned stack in its worst order and in random ones, and reports what was refused,
 // once for each seed and cause.
 func obey(t *testing.T, w *worker, p *planned) {
 	for _, wrong := range p.minimal() {
 		t.Error(wrong)
 	}
-	clusters, err := w.start(t.Context(), p.clusters())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &run{plan: p, clusters: clusters, bundle: w.authority.bundle}
+	r := start(t, w, p)
 	examples := map[string]rejection{}
 	note := func() {
 		for _, rejected := range r.rejections {
@@ -73,9 +113,15 @@ func obey(t *testing.T, w *worker, p *planned) {
 				examples[key] = rejected
 			}
 		}
-	}
-	if err := r.begin(t.Context()); err != nil {
-		t.Fatal(err)
+		stuck, never := r.waited()
+		for _, l := range stuck {
+			rejected := rejection{l.object, "stuck " + l.object.id, "it waits for a later tier: " + l.why.Error()}
+			examples[l.object.seed+": "+rejected.cause] = rejected
+		}
+		for _, l := range never {
+			rejected := rejection{l.object, "never ready " + l.object.id, l.why.Error()}
+			examples[l.object.seed+": "+rejected.cause] = rejected
+		}
 	}
 	needless, err := r.worst(t.Context(), rand.New(rand.NewPCG(*seed, 0)), *orders, "namespace", "crd", "conversion")
 	if err != nil {

@@ -4,14 +4,14 @@ import "fmt"
 
 // minimal returns what is wrong with the number of tiers: the objects of a seed on a cluster need
 // as many as the longest chain of dependencies has of them, and no more. The chain may lead through
-// objects of other seeds and on other clusters; objects whose dependency folds count once. It is
+// objects of other seeds and on other clusters; objects that a weak dependency joins count once. It is
 // found by the dependencies alone, which the plan lists.
 func (p *planned) minimal() []string {
 	var wrong []string
 	waits := map[*object][]wait{}
 	for _, w := range p.waits {
 		waits[w.from] = append(waits[w.from], w)
-		if w.from.level < w.to.level || w.from.level == w.to.level && !w.folds {
+		if w.from.level < w.to.level || w.from.level == w.to.level && !w.weak {
 			wrong = append(wrong, fmt.Sprintf("%s is on level %d, and what it waits for, %s, on %d", w.from, w.from.level, w.to, w.to.level))
 		}
 	}
@@ -53,9 +53,10 @@ func (g group) chain(o *object, waits map[*object][]wait, chains map[*object]cha
 		return c
 	}
 	c := chain{without: 0, with: -1}
+	chains[o] = c // weak dependencies may lead back here
 	for _, w := range waits[o] {
 		before := g.chain(w.to, waits, chains)
-		if w.folds {
+		if w.weak {
 			c.without, c.with = max(c.without, before.without), max(c.with, before.with)
 		} else {
 			c.without = max(c.without, before.tiers())

@@ -30,7 +30,7 @@ func TestTiersBeyondTheLongestChainAreNoticed(t *testing.T) {
 			planned{objects: []*object{first, other, last}, waits: waits(first, other)}, []string{"seed a has 2 tiers on one, and 1 do"},
 		},
 		"objects that may share a tier count once": {
-			planned{objects: []*object{first, last}, waits: []wait{{from: last, to: first, folds: true}}}, []string{"seed a has 2 tiers on one, and 1 do"},
+			planned{objects: []*object{first, last}, waits: []wait{{from: last, to: first, weak: true}}}, []string{"seed a has 2 tiers on one, and 1 do"},
 		},
 		"an object is on a higher level than what it waits for": {
 			planned{objects: []*object{first, other}, waits: waits(other, first)}, []string{"a on one is on level 0, and what it waits for, b on one, on 1"},

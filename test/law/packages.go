@@ -25,6 +25,8 @@ type pack struct {
 	parts     []part
 	// plainSecrets reports whether it has Secrets that are not encrypted.
 	plainSecrets bool
+	// disabledRules are the rules of dependencies that it switches off.
+	disabledRules []string
 }
 
 // part makes YAML documents.
@@ -197,7 +199,10 @@ func (b *builder) make(ctx context.Context, p pack, dir string) error {
 		spec += "namespace: " + p.namespace + ", "
 	}
 	if p.plainSecrets {
-		spec += "plainSecrets: Allow"
+		spec += "plainSecrets: Allow, "
+	}
+	if len(p.disabledRules) > 0 {
+		spec += "disabledRules: [" + strings.Join(p.disabledRules, ", ") + "]"
 	}
 	seed := fmt.Sprintf("apiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata:\n  name: %s\nspec: %s}\n", p.name, spec)
 	if err := os.WriteFile(filepath.Join(dir, "seed.yaml"), []byte(seed), 0o644); err != nil {

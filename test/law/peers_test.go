@@ -23,7 +23,7 @@ var table = flag.String("table", "", "page whose table of orders is written, as 
 var peers = []string{"cli-utils", "kapp", "Helm", "Argo CD"}
 
 // TestOrdersOfOtherToolsAreCompared applies each stack of one cluster in the order of other tools,
-// and writes how many objects are rejected.
+// and writes how many objects are rejected, and in how many batches something waits for a later one.
 func TestOrdersOfOtherToolsAreCompared(t *testing.T) {
 	if *table == "" {
 		t.Skip("writes a table: make law")
@@ -46,60 +46,96 @@ func TestOrdersOfOtherToolsAreCompared(t *testing.T) {
 		}
 	}()
 	rows := []string{
-		"| planned together | objects | tiers | Furrow | " + strings.Join(peers, " | ") + " |",
-		"|---|--:|--:|--:|" + strings.Repeat("--:|", len(peers)),
+		"| planned together | objects | tiers | Furrow | " + strings.Join(peers, " | ") + " | stuck: Furrow | " + strings.Join(peers, " | ") + " |",
+		"|---|--:|--:|" + strings.Repeat("--:|", 2*len(peers)+2),
 	}
-	total, objects := make([]int, len(peers)+1), 0
-	for _, s := range stacks {
+	var total tally
+	add := func(row tally) {
+		total.add(row)
+		rows = append(rows, row.String())
+		if err := writeTable(*table, rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one := func(s stack) tally {
 		p, err := b.plan(t.Context(), furrow, s, t.TempDir())
 		if err != nil {
 			t.Fatalf("%s: %v", s.name, err)
 		}
 		if len(p.clusters()) != 1 {
-			continue
+			return tally{}
 		}
-		clusters, err := w.start(t.Context(), p.clusters())
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := &run{plan: p, clusters: clusters, bundle: authority.bundle}
-		counts := compare(t, r, program)
+		row := compare(t, start(t, w, p), program)
 		var names []string
 		for _, pack := range s.packs {
 			names = append(names, pack.name)
 		}
-		row := fmt.Sprintf("| %s | %d | %d |", strings.Join(names, ", "), len(p.objects), len(p.levels()))
-		for i, n := range counts {
-			row += fmt.Sprintf(" %d |", n)
-			total[i] += n
-		}
-		objects += len(p.objects)
+		row.name, row.tiers = strings.Join(names, ", "), fmt.Sprint(len(p.levels()))
 		t.Log(row)
-		rows = append(rows, row)
-		if err := writeTable(*table, rows); err != nil {
-			t.Fatal(err)
+		return row
+	}
+	for _, s := range stacks {
+		if row := one(s); row.objects > 0 {
+			add(row)
 		}
 	}
-	row := fmt.Sprintf("| all | %d | |", objects)
-	for _, n := range total {
-		row += fmt.Sprintf(" %d |", n)
+	var minimal tally
+	for _, in := range inputs {
+		// The other tools know hooks.
+		if !in.ready {
+			minimal.add(one(in.stack))
+		}
 	}
-	if err := writeTable(*table, append(rows, row)); err != nil {
+	minimal.name = fmt.Sprintf("%d minimal inputs", minimal.stacks)
+	add(minimal)
+	total.name = "all"
+	if err := writeTable(*table, append(rows, total.String())); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// compare returns how many objects are rejected: with the tiers of the plan, and in the order of
-// each peer.
-func compare(t *testing.T, r *run, program string) []int {
-	t.Helper()
-	if err := r.begin(t.Context()); err != nil {
-		t.Fatal(err)
+// tally is a row of the table: how many objects are rejected, and in how many batches something is stuck, with the
+// tiers of the plan and in the order of each peer.
+type tally struct {
+	name            string
+	objects, stacks int
+	tiers           string
+	rejected, stuck []int
+}
+
+func (t *tally) add(other tally) {
+	if other.objects == 0 {
+		return
 	}
+	t.objects, t.stacks = t.objects+other.objects, t.stacks+1
+	if t.rejected == nil {
+		t.rejected, t.stuck = make([]int, len(peers)+1), make([]int, len(peers)+1)
+	}
+	for i := range t.rejected {
+		t.rejected[i] += other.rejected[i]
+		t.stuck[i] += other.stuck[i]
+	}
+}
+
+func (t tally) String() string {
+	row := fmt.Sprintf("| %s | %d | %s |", t.name, t.objects, t.tiers)
+	for _, n := range slices.Concat(t.rejected, t.stuck) {
+		row += fmt.Sprintf(" %d |", n)
+	}
+	return row
+}
+
+// compare counts what is rejected and stuck, on clusters that are empty.
+func compare(t *testing.T, r *run, program string) tally {
+	t.Helper()
 	if err := r.random(t.Context(), rand.New(rand.NewPCG(*seed, 1)), 1); err != nil {
 		t.Fatal(err)
 	}
-	counts := []int{r.rejected()}
+	row := tally{objects: len(r.plan.objects)}
+	count := func() {
+		row.rejected, row.stuck = append(row.rejected, r.rejected()), append(row.stuck, r.stuckBatches())
+	}
+	count()
 	inOrder := slices.Clone(r.plan.objects)
 	slices.SortStableFunc(inOrder, func(a, b *object) int {
 		return cmp.Or(cmp.Compare(a.seed, b.seed), cmp.Compare(a.order, b.order))
@@ -144,18 +180,16 @@ func compare(t *testing.T, r *run, program string) []int {
 				t.Fatal(err)
 			}
 		}
-		counts = append(counts, r.rejected())
+		count()
 	}
-	return counts
+	return row
 }
 
 // rejected counts the objects that an API server refused.
 func (r *run) rejected() int {
 	refused := map[*object]bool{}
 	for _, rejected := range r.rejections {
-		if !strings.HasPrefix(rejected.cause, "never ready") {
-			refused[rejected.object] = true
-		}
+		refused[rejected.object] = true
 	}
 	return len(refused)
 }

@@ -18,7 +18,7 @@ import (
 type planned struct {
 	stack   stack
 	objects []*object
-	// waits are the hard dependencies between the objects.
+	// waits are the hard and weak dependencies between the objects.
 	waits []wait
 	// creates maps each cluster that an object creates to that object.
 	creates map[string]*object
@@ -40,8 +40,8 @@ type wait struct {
 	from, to  *object
 	rule, why string
 	ready     string
-	// folds reports whether both may share a tier.
-	folds bool
+	// weak reports whether both may share a tier.
+	weak bool
 }
 
 // planFile is plan.yaml, as far as it is read here.
@@ -65,7 +65,6 @@ type planFile struct {
 		To               struct{ Seed, Object, Cluster string }
 		Kind             string
 		Rule, Why, Ready string
-		Folds            bool
 	}
 	Parts []string
 }
@@ -163,7 +162,7 @@ func (p *planned) addTiers(dir, seed string, plan planFile, found map[[3]string]
 
 func (p *planned) addWaits(seed string, plan planFile, found map[[3]string]*object) error {
 	for _, d := range plan.Dependencies {
-		if !strings.EqualFold(d.Kind, "hard") {
+		if d.Kind == "Soft" {
 			continue
 		}
 		for _, cluster := range d.From.Clusters {
@@ -178,7 +177,7 @@ func (p *planned) addWaits(seed string, plan planFile, found map[[3]string]*obje
 			if from == nil || to == nil {
 				return fmt.Errorf("%s of %s waits for %s of %s on %s, which is in no tier", d.From.Object, seed, d.To.Object, toSeed, toCluster)
 			}
-			p.waits = append(p.waits, wait{from, to, d.Rule, d.Why, d.Ready, d.Folds})
+			p.waits = append(p.waits, wait{from, to, d.Rule, d.Why, d.Ready, d.Kind == "Weak"})
 		}
 	}
 	return nil

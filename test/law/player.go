@@ -12,6 +12,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/furrow-dev/furrow/internal/core/makes"
 )
 
 // player does on one cluster what would run there: it starts workloads, and does the work of
@@ -24,8 +27,15 @@ type player struct {
 	packaged map[string]*object
 	// declared are the objects that the cluster has.
 	declared []*object
-	// running are the workloads that started.
-	running map[*object]bool
+	// kinds are how kinds are reached.
+	kinds map[schema.GroupVersionKind]resource
+	// isCreated reports whether the plan creates the cluster. Another one has all that its nodes need.
+	isCreated bool
+	// makers are who makes what, and operators who acts on custom objects, by group/plural.
+	makers    makes.Index[*object]
+	operators map[string][]operator
+	// ready are the declared objects that lack nothing. Workloads of these run.
+	ready map[*object]bool
 	// trusted are the client configurations that have a caBundle.
 	trusted map[string]bool
 	// created are the objects that create clusters, and whether they have.
@@ -35,10 +45,19 @@ type player struct {
 	serving map[string]bool
 }
 
-func newPlayer(c *cluster, bundle []byte, all []*object) *player {
-	p := &player{cluster: c, bundle: bundle, packaged: map[string]*object{}, running: map[*object]bool{}, trusted: map[string]bool{}, created: map[*object]bool{}, serving: map[string]bool{}}
+func newPlayer(c *cluster, bundle []byte, kinds map[schema.GroupVersionKind]resource, isCreated bool, all []*object) *player {
+	p := &player{
+		cluster: c, bundle: bundle, kinds: kinds, isCreated: isCreated, packaged: map[string]*object{}, operators: map[string][]operator{},
+		ready: map[*object]bool{}, trusted: map[string]bool{}, created: map[*object]bool{}, serving: map[string]bool{},
+	}
 	for _, o := range all {
 		p.packaged[o.id] = o
+	}
+	for _, o := range all {
+		p.makers.Add(o, p.makesOf(o))
+		if kind := kindOf(o); kind == "rbac.authorization.k8s.io/ClusterRoleBinding" || kind == "rbac.authorization.k8s.io/RoleBinding" {
+			p.addOperators(o)
+		}
 	}
 	return p
 }
@@ -56,27 +75,26 @@ func kindOf(o *object) string {
 	return group + "/" + kind
 }
 
-// stuck is a workload that does not start, and why.
-type stuck struct {
+// unready is an object that does not become ready, and why.
+type unready struct {
 	object *object
 	why    error
 }
 
-// play lets everything start that can, and returns the workloads that cannot.
-func (p *player) play(ctx context.Context) ([]stuck, error) {
+// play lets everything become ready that can, and returns what cannot.
+func (p *player) play(ctx context.Context) ([]unready, error) {
 	for {
 		progress := false
-		var waiting []stuck
+		var waiting []unready
 		for _, o := range p.declared {
-			path, isWorkload := templates[kindOf(o)]
-			if !isWorkload || p.running[o] {
+			if p.ready[o] {
 				continue
 			}
-			if why := p.startable(ctx, o, path); why != nil {
-				waiting = append(waiting, stuck{o, why})
+			if why := p.lacks(ctx, o); why != nil {
+				waiting = append(waiting, unready{o, why})
 				continue
 			}
-			p.running[o], progress = true, true
+			p.ready[o], progress = true, true
 		}
 		served, err := p.serve(ctx)
 		if err != nil {
@@ -96,15 +114,22 @@ func (p *player) play(ctx context.Context) ([]stuck, error) {
 	}
 }
 
-// startable reports why a workload cannot start: a pod of it is not admitted, or what it mounts is
-// missing.
+// startable reports why a workload cannot start: something that its pods need is missing, or a pod of it is
+// not admitted.
 func (p *player) startable(ctx context.Context, o *object, path []string) error {
 	pod, _, err := unstructured.NestedMap(o.body.Object, path...)
 	if err != nil {
 		return err
 	}
-	if err := p.mounts(ctx, o.body.GetNamespace(), pod); err != nil {
+	if err := p.named(ctx, o, pod); err != nil {
 		return err
+	}
+	spec, _, _ := unstructured.NestedMap(pod, "spec")
+	for kind, field := range classes {
+		// A class that an operator makes is there, as far as the plan shows.
+		if name, _ := spec[field].(string); len(p.makers.MakersOf(kind, "", name, false)) > 0 {
+			unstructured.RemoveNestedField(pod, "spec", field)
+		}
 	}
 	if len(path) == 0 {
 		return nil
@@ -139,94 +164,26 @@ func (p *player) startable(ctx context.Context, o *object, path []string) error 
 // noDryRun reports whether a webhook was not asked because it does not support dry runs.
 func noDryRun(r *refused) bool { return strings.Contains(r.message, "does not support dry run") }
 
-// mounts reports which of the Secrets and ConfigMaps that a pod must have is missing.
-func (p *player) mounts(ctx context.Context, namespace string, pod map[string]any) error {
-	var err error
-	needs := func(plural, kind, name string) {
-		if name == "" || err != nil {
-			return
-		}
-		if p.packaged["core/"+kind+"/"+namespace+"/"+name] == nil {
-			if kind == "Secret" {
-				err = p.issued(namespace, name)
-			}
-			return
-		}
-		if !p.cluster.exists(ctx, "/api/v1/namespaces/"+namespace+"/"+plural+"/"+name) {
-			err = fmt.Errorf("%s %s/%s is missing", kind, namespace, name)
-		}
-	}
-	walk(pod, func(field string, m map[string]any) {
-		if optional, _ := m["optional"].(bool); optional {
-			return
-		}
-		name, _ := m["name"].(string)
-		switch field {
-		case "secret":
-			if secret, ok := m["secretName"].(string); ok {
-				name = secret
-			}
-			needs("secrets", "Secret", name)
-		case "secretRef", "secretKeyRef":
-			needs("secrets", "Secret", name)
-		case "configMap", "configMapRef", "configMapKeyRef":
-			needs("configmaps", "ConfigMap", name)
-		}
-	})
-	return err
-}
-
-// walk calls visit with all maps below value and the field that each is in.
-func walk(value any, visit func(field string, m map[string]any)) {
+// walk calls visit with all maps below value and the field that each is in, or whose list it is in.
+func walk(field string, value any, visit func(field string, m map[string]any)) {
 	switch v := value.(type) {
 	case map[string]any:
+		visit(field, v)
 		for field, child := range v {
-			if m, ok := child.(map[string]any); ok {
-				visit(field, m)
-			}
-			walk(child, visit)
+			walk(field, child, visit)
 		}
 	case []any:
 		for _, child := range v {
-			walk(child, visit)
+			walk(field, child, visit)
 		}
 	}
-}
-
-// issued reports why a Secret that a Certificate of the plan names is missing.
-func (p *player) issued(namespace, name string) error {
-	for id, o := range p.packaged {
-		secret, _, _ := unstructured.NestedString(o.body.Object, "spec", "secretName")
-		switch {
-		case kindOf(o) != "cert-manager.io/Certificate" || o.body.GetNamespace() != namespace || secret != name:
-		case p.find(id) == nil:
-			return fmt.Errorf("%s is not declared", id)
-		default:
-			return p.certified(o)
-		}
-	}
-	return nil
-}
-
-// certified reports why cert-manager does not issue a declared Certificate.
-func (p *player) certified(certificate *object) error {
-	kind, _, _ := unstructured.NestedString(certificate.body.Object, "spec", "issuerRef", "kind")
-	name, _, _ := unstructured.NestedString(certificate.body.Object, "spec", "issuerRef", "name")
-	id := "cert-manager.io/Issuer/" + certificate.body.GetNamespace() + "/" + name
-	if kind == "ClusterIssuer" {
-		id = "cert-manager.io/ClusterIssuer/" + name
-	}
-	if p.packaged[id] != nil && p.find(id) == nil {
-		return fmt.Errorf("%s is not declared", id)
-	}
-	return p.works("cert-manager")
 }
 
 // works reports why a controller, known by the name of its Deployment, does not run.
 func (p *player) works(name string) error {
 	for _, o := range p.declared {
 		if kindOf(o) == "apps/Deployment" && o.body.GetName() == name {
-			if p.running[o] {
+			if p.ready[o] {
 				return nil
 			}
 			return fmt.Errorf("%s does not run", o.id)
@@ -318,8 +275,11 @@ func (p *player) backed(service *object) bool {
 	if len(selector) == 0 {
 		return true
 	}
-	for o := range p.running {
-		path := templates[kindOf(o)]
+	for o := range p.ready {
+		path, isWorkload := templates[kindOf(o)]
+		if !isWorkload {
+			continue
+		}
 		pod, _, _ := unstructured.NestedStringMap(o.body.Object, append(slices.Clone(path), "metadata", "labels")...)
 		if o.body.GetNamespace() == service.body.GetNamespace() && labels.SelectorFromSet(selector).Matches(labels.Set(pod)) {
 			return true
@@ -373,16 +333,16 @@ func (p *player) trust(ctx context.Context) (bool, error) {
 	return progress, nil
 }
 
-// path returns where a built-in object is in the API.
+// path returns where an object is in the API.
 func (p *player) path(o *object) string {
-	return p.cluster.builtin[o.body.GroupVersionKind()].path(o.body)
+	return p.kinds[o.body.GroupVersionKind()].path(o.body)
 }
 
 // create lets Cluster API create clusters, and reports whether one was new.
 func (p *player) create(ctx context.Context) (bool, error) {
 	progress := false
 	for o, done := range p.created {
-		if done || !slices.Contains(p.declared, o) || p.works("capi-controller-manager") != nil {
+		if done || !p.ready[o] {
 			continue
 		}
 		status := map[string]any{"status": map[string]any{"initialization": map[string]any{"controlPlaneInitialized": true}}}
@@ -399,9 +359,9 @@ func (p *player) create(ctx context.Context) (bool, error) {
 func (p *player) trusts(c clientConfig) bool {
 	from := c.owner.body.GetAnnotations()["cert-manager.io/inject-ca-from"]
 	if from == "" {
-		return p.serving[c.namespace+"/"+c.name]
+		return p.serving[c.namespace+"/"+c.name] && p.patchedBy(c.owner) == nil
 	}
 	namespace, name, _ := strings.Cut(from, "/")
 	certificate := p.find("cert-manager.io/Certificate/" + namespace + "/" + name)
-	return certificate != nil && p.certified(certificate) == nil && p.works("cert-manager-cainjector") == nil
+	return certificate != nil && p.ready[certificate] && p.works("cert-manager-cainjector") == nil
 }

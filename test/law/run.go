@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// rejection is an object that an API server refused, or a workload that never starts.
+// rejection is an object that an API server refused, or one that did not become ready in its batch.
 type rejection struct {
 	object *object
 	// cause is what the refusals of one reason have in common.
@@ -41,11 +41,20 @@ type run struct {
 	kinds      map[string]map[schema.GroupVersionKind]resource
 	mark       int
 	rejections []rejection
+	// batches counts what was finished, and late has what was not ready then.
+	batches int
+	late    []late
+}
+
+// late is an object that was not ready when its batch was all declared.
+type late struct {
+	unready
+	batch int
 }
 
 // begin empties the clusters.
 func (r *run) begin(ctx context.Context) error {
-	r.players, r.kinds, r.rejections = map[string]*player{}, map[string]map[schema.GroupVersionKind]resource{}, nil
+	r.players, r.kinds, r.rejections, r.late = map[string]*player{}, map[string]map[schema.GroupVersionKind]resource{}, nil, nil
 	for name, c := range r.clusters {
 		if err := c.empty(ctx); err != nil {
 			return err
@@ -56,7 +65,8 @@ func (r *run) begin(ctx context.Context) error {
 				all = append(all, o)
 			}
 		}
-		r.players[name], r.kinds[name] = newPlayer(c, r.bundle, all), defined(c, all)
+		r.kinds[name] = defined(c, all)
+		r.players[name] = newPlayer(c, r.bundle, r.kinds[name], r.plan.creates[name] != nil, all)
 	}
 	for _, creator := range r.plan.creates {
 		r.players[creator.cluster].created[creator] = false
@@ -112,7 +122,7 @@ func (r *run) worst(ctx context.Context, random *rand.Rand, orders int, rules ..
 func (r *run) boundary(ctx context.Context, level, next []*object, rules []string) (string, error) {
 	why := ""
 	for _, w := range r.plan.waits {
-		if w.from.level != next[0].level || w.to.level != level[0].level || !slices.Contains(rules, w.rule) || w.from.cluster != w.to.cluster {
+		if w.from.level != next[0].level || w.to.level != level[0].level || w.weak || !slices.Contains(rules, w.rule) || w.from.cluster != w.to.cluster {
 			continue
 		}
 		refused, err := r.try(ctx, w.from, true)
@@ -243,7 +253,7 @@ func (r *run) inForce(ctx context.Context, objects []*object) error {
 
 // finish waits until a level is ready. What was refused is applied again.
 func (r *run) finish(ctx context.Context, level []*object) error {
-	var waiting []stuck
+	var waiting []unready
 	for again := true; again; {
 		waiting, again = nil, false
 		for _, name := range r.plan.clusters() {
@@ -272,10 +282,34 @@ func (r *run) finish(ctx context.Context, level []*object) error {
 	}
 	for _, w := range waiting {
 		if slices.Contains(level, w.object) {
-			r.rejections = append(r.rejections, rejection{w.object, "never ready " + w.object.id, w.why.Error()})
+			r.late = append(r.late, late{w, r.batches})
 		}
 	}
+	r.batches++
 	return nil
+}
+
+// waited returns what was not ready when its batch was all declared. What became ready with a later one was stuck: a
+// tool that waits for a batch before it applies the next one waits for ever. The rest is never ready.
+func (r *run) waited() (stuck, never []late) {
+	for _, l := range r.late {
+		if r.players[l.object.cluster].ready[l.object] {
+			stuck = append(stuck, l)
+		} else {
+			never = append(never, l)
+		}
+	}
+	return stuck, never
+}
+
+// stuckBatches counts the batches in which something waited for a later one.
+func (r *run) stuckBatches() int {
+	batches := map[int]bool{}
+	stuck, _ := r.waited()
+	for _, l := range stuck {
+		batches[l.batch] = true
+	}
+	return len(batches)
 }
 
 // try applies one object, and returns the rejection where it is refused.
@@ -308,7 +342,7 @@ func (r *run) try(ctx context.Context, o *object, dryRun bool) (*rejection, erro
 
 // ready waits until what a level declared on a cluster is ready, and lets run what can. It returns
 // the workloads that cannot.
-func (r *run) ready(ctx context.Context, name string, level []*object) ([]stuck, error) {
+func (r *run) ready(ctx context.Context, name string, level []*object) ([]unready, error) {
 	c, p := r.clusters[name], r.players[name]
 	for _, o := range level {
 		if o.cluster != name || !slices.Contains(p.declared, o) {

@@ -251,15 +251,60 @@ spec:
 			"CONTROL_PLANE_MACHINE_COUNT", "1", "WORKER_MACHINE_COUNT", "1"),
 		files("contour/render/contour.yaml"),
 	}}
-	verticalPod   = pack{name: "vertical-pod-autoscaler", parts: []part{kustomize("vertical-pod-autoscaler")}}
-	clusterAPIAWS = pack{name: "cluster-api-aws", parts: []part{with(kustomize("cluster-api-aws/default"))}}
-	clusterAPI    = pack{name: "cluster-api", parts: []part{
+	cloudNativePG = pack{name: "cloudnative-pg", namespace: "default", parts: []part{
+		files("cloudnative-pg"),
+		text(workload{name: "shop", container: "envFrom: [{secretRef: {name: cluster-example-app}}]"}.String()),
+	}}
+	ingressNGINX = pack{name: "ingress-nginx", parts: []part{
+		files("ingress-nginx/deploy.yaml"),
+		text("{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: web, namespace: default}, spec: {ingressClassName: nginx, defaultBackend: {service: {name: web, port: {number: 80}}}}}"),
+	}}
+	kueue = pack{name: "a-kueue", parts: kueueParts}
+	// The certificate of the operator is from cert-manager, whose Deployments its webhooks match.
+	kueueWithCertManager = pack{name: "kueue-with-cert-manager", parts: slices.Concat(certManager.parts, kueueParts)}
+	verticalPod          = pack{name: "vertical-pod-autoscaler", parts: []part{kustomize("vertical-pod-autoscaler")}}
+	clusterAPIAWS        = pack{name: "cluster-api-aws", parts: []part{with(kustomize("cluster-api-aws/default"))}}
+	clusterAPI           = pack{name: "cluster-api", parts: []part{
 		with(kustomize("cluster-api/core/default")),
 		with(kustomize("cluster-api/bootstrap/default")),
 		with(kustomize("cluster-api/controlplane/default")),
 		with(kustomize("cluster-api/docker/default")),
 	}}
 )
+
+// kueueParts are Kueue with a certificate of cert-manager instead of the one that it makes itself.
+var kueueParts = []part{
+	without(replaced(kustomize("kueue/default"),
+		"kind: MutatingWebhookConfiguration\nmetadata:\n", "kind: MutatingWebhookConfiguration\nmetadata:\n"+kueueBundle,
+		"kind: ValidatingWebhookConfiguration\nmetadata:\n", "kind: ValidatingWebhookConfiguration\nmetadata:\n"+kueueBundle), "kind: Secret"),
+	text(`apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata:
+  name: kueue-selfsigned-issuer
+  namespace: kueue-system
+spec:
+  selfSigned: {}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata:
+  name: kueue-serving-cert
+  namespace: kueue-system
+spec:
+  dnsNames: [kueue-webhook-service.kueue-system.svc]
+  secretName: kueue-webhook-server-cert
+  issuerRef:
+    kind: Issuer
+    name: kueue-selfsigned-issuer
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata:
+  name: default
+`),
+}
+
+const kueueBundle = "  annotations:\n    cert-manager.io/inject-ca-from: kueue-system/kueue-serving-cert\n"
 
 // certManagerOfManagement is cert-manager on the management cluster.
 var certManagerOfManagement = func() pack {
@@ -287,6 +332,11 @@ var stacks = []stack{
 	{"keda", oneCluster, []pack{keda}},
 	{"metallb", oneCluster, []pack{metalLB}},
 	{"contour", oneCluster, []pack{contour}},
+	{"kueue", oneCluster, []pack{kueue, certManager}},
+	{"kueue-with-cert-manager", oneCluster, []pack{kueueWithCertManager}},
+	{"cloudnative-pg", oneCluster, []pack{cloudNativePG}},
+	{"ingress-nginx", oneCluster, []pack{ingressNGINX}},
+	{"ingress-nginx-with-metallb", oneCluster, []pack{ingressNGINX, metalLB}},
 	{"kyverno", oneCluster, []pack{kyverno}},
 	{"training-operator", oneCluster, []pack{training}},
 	{"knative-serving", oneCluster, []pack{knative}},
@@ -297,6 +347,15 @@ var stacks = []stack{
 	{"vertical-pod-autoscaler", oneCluster, []pack{verticalPod}},
 	{"cluster-api", management, []pack{certManagerOfManagement, clusterAPI, clusterAPIAWS}},
 	{"edge", management, []pack{certManagerOfManagement, clusterAPI, edge, prometheus}},
+}
+
+// without returns a stack with some rules switched off.
+func (s stack) without(rules []string) stack {
+	s.packs = slices.Clone(s.packs)
+	for i := range s.packs {
+		s.packs[i].disabledRules = rules
+	}
+	return s
 }
 
 // repeats reports whether a seed is also in a stack before this one. Its tiers go through their

@@ -134,11 +134,12 @@ func Assemble(p *Packages, rendered map[string]Rendered) *Catalog {
 		c.Repos[DefaultRepo] = v1alpha1.GitOpsRepo{}
 	}
 	docs.checkReferences()
-	c.Inventory = &Inventory{Clusters: map[string]Cluster{}, types: docs.types, repos: docs.usableRepos(), grants: docs.grants, roots: map[root]string{}, faults: docs.faults}
+	c.Seeds = completeSeeds(p, rendered)
+	p.declareClusters(c.Seeds)
+	c.Inventory = &Inventory{Clusters: map[string]Cluster{}, types: docs.types, repos: docs.usableRepos(), grants: docs.grants, roots: map[root]string{}, faults: docs.faults, imagined: p.imagined}
 	c.Problems = slices.Concat(docs.problems, addClusters(c.Inventory, docs.clusters))
 	slices.SortStableFunc(c.Problems, func(a, b manifest.Problem) int { return a.Source.Compare(b.Source) })
 	c.Skipped = docs.skipped
-	c.Seeds = completeSeeds(p, rendered)
 	return c
 }
 
@@ -229,6 +230,8 @@ type declaredCluster struct {
 	doc    v1alpha1.Cluster
 	source manifest.Source
 	lines  manifest.Lines
+	// imagined reports whether nobody wrote it.
+	imagined bool
 }
 
 // documents are the Furrow documents outside seeds, by kind and name, while they are read. A
@@ -407,7 +410,7 @@ func (d *documents) decode(o manifest.Object) error {
 	case "Cluster":
 		doc, err := decode[v1alpha1.Cluster](o)
 		if err == nil {
-			d.clusters = append(d.clusters, declaredCluster{doc, o.Source, o.Lines})
+			d.clusters = append(d.clusters, declaredCluster{doc: doc, source: o.Source, lines: o.Lines, imagined: o.Source.File == imaginedFile})
 			d.grants[doc.Name] = doc.Spec.KubeConfigNamespaces
 		}
 		return err
@@ -463,6 +466,10 @@ func (d *documents) report(reason v1alpha1.Reason, kind, name, field, message, n
 func (d *documents) checkTypes() {
 	for _, name := range slices.Sorted(maps.Keys(d.types)) {
 		spec := d.types[name].Spec
+		for _, p := range readinessProblems(spec.Readiness, "ClusterType "+quote(name), d.positions["ClusterType/"+name], d.lines["ClusterType/"+name]) {
+			d.problems = append(d.problems, p)
+			d.faults.add("ClusterType", name, p, true)
+		}
 		if spec.Reconciler != "" && spec.Reconciler != v1alpha1.ReconcilerFlux {
 			d.report(v1alpha1.ReasonInvalidField, "ClusterType", name, "spec.reconciler", fmt.Sprintf("spec.reconciler %q is unknown", spec.Reconciler), "Write Flux.")
 		}

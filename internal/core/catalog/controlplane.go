@@ -56,6 +56,11 @@ func (c *Catalog) Strict(given bool) bool {
 	return given || c.ControlPlane != nil && c.ControlPlane.Spec.Strict
 }
 
+// Enforces reports whether a seed is held by a field that does not fit the schema of its kind.
+func (c *Catalog) Enforces() bool {
+	return c.ControlPlane != nil && c.ControlPlane.Spec.Validation == v1alpha1.ValidationEnforce
+}
+
 // Home returns the GitOps repository that has the status: the first by name, also while its
 // document cannot be used.
 func (c *Catalog) Home() string {
@@ -84,7 +89,13 @@ func (d *documents) takeControlPlane(o manifest.Object) error {
 		err = o.Problem(v1alpha1.ReasonInvalidName, "the name is not a valid DNS label: "+errs[0], "Correct metadata.name.").WithField("metadata.name")
 	case guard != nil && (*guard < 0 || *guard > 100):
 		err = o.Problem(v1alpha1.ReasonInvalidField, fmt.Sprintf("spec.deletionGuard is %d", *guard), "Write a percentage from 0 to 100.").WithField("spec.deletionGuard")
+	case doc.Spec.Validation != "" && doc.Spec.Validation != v1alpha1.ValidationWarn && doc.Spec.Validation != v1alpha1.ValidationEnforce:
+		err = o.Problem(v1alpha1.ReasonInvalidField, fmt.Sprintf("spec.validation %q is unknown", doc.Spec.Validation), "Write Warn or Enforce.").WithField("spec.validation")
 	default:
+		if problems := readinessProblems(doc.Spec.Readiness, o.Title(), o.Source, o.Lines); len(problems) > 0 {
+			err = problems
+			break
+		}
 		d.controlPlane = &doc
 	}
 	d.identityErr = cmp.Or(d.identityErr, err)

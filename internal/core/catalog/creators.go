@@ -4,6 +4,8 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
+	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -22,6 +24,17 @@ type CreatorKind struct {
 	// KubeConfig is the Secret with the kubeconfig of the cluster, where it is not the one of
 	// Cluster API's contract.
 	KubeConfig CreatorSecret `json:"kubeConfig,omitzero"`
+	// Namespaces are those that a new cluster has beside those of every cluster; openshift-* is every
+	// name with that beginning.
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+// makesNamespace reports whether a new cluster has a Namespace by its creator.
+func (k CreatorKind) makesNamespace(name string) bool {
+	return slices.ContainsFunc(k.Namespaces, func(pattern string) bool {
+		prefix, wild := strings.CutSuffix(pattern, "*")
+		return name == pattern || wild && strings.HasPrefix(name, prefix)
+	})
 }
 
 // CreatorSecret says where a controller leaves the kubeconfig of a cluster that it makes.

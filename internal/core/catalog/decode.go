@@ -235,6 +235,8 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[v1alpha1.DeletionPolicy]():    {"Remove", "Orphan"},
 	reflect.TypeFor[v1alpha1.TierPolicy]():        {"Separate", "Compact"},
 	reflect.TypeFor[v1alpha1.PlainSecretPolicy](): {"Refuse", "Allow"},
+	reflect.TypeFor[v1alpha1.HealthScope]():       {"Needed", "Full"},
+	reflect.TypeFor[v1alpha1.ValidationPolicy]():  {"Warn", "Enforce"},
 	reflect.TypeFor[v1alpha1.TemplateType]():      {"Reconciler", "Proposal"},
 	reflect.TypeFor[v1alpha1.KeyCreation]():       {"Never", "IfMissing"},
 }

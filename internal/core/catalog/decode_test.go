@@ -10,22 +10,6 @@ import (
 	"github.com/furrow-dev/furrow/test/golden"
 )
 
-// fieldsOf is fields of any number of problems.
-func fieldsOf(problems manifest.Problems) string {
-	if len(problems) == 0 {
-		return ""
-	}
-	return fields(problems)
-}
-
-// problemsOf returns the problems of an error; none of nil.
-func problemsOf(err error) manifest.Problems {
-	if err == nil {
-		return nil
-	}
-	return manifest.ProblemsOf(err)
-}
-
 // TestFieldsOfDocumentsAreReadToTheLetter: an unknown field, one in another case, and a value of another
 // type are errors at the line of the field. The texts, with the field or the values that were likely
 // meant, are in testdata/messages.golden.
@@ -66,6 +50,10 @@ func TestFieldsOfDocumentsAreReadToTheLetter(t *testing.T) {
 		"a release without quotes that is a whole number": {
 			document("east.yaml", "Cluster", "east", "spec:\n  provides: {kubernetesVersion: 2}"),
 			`east.yaml:5: Cluster "east": InvalidField field=spec.provides.kubernetesVersion`,
+		},
+		"a kind of an object without its group": {
+			document("east.yaml", "Cluster", "east", "spec:\n  provides:\n    objects: [{kind: StorageClass, name: fast}]"),
+			`east.yaml:6: Cluster "east": InvalidField field=spec.provides.objects cluster=east`,
 		},
 		"a boolean in place of one of a few values": {
 			document("p.yaml", "RolloutPolicy", "p", "spec:\n  autoMerge: true"),
@@ -137,7 +125,7 @@ func TestFieldsOfSeedsAreReadToTheLetter(t *testing.T) {
 		if !ok {
 			t.Fatal("there is no seed")
 		}
-		if diff := cmp.Diff(want, fieldsOf(problemsOf(seed.Err))); diff != "" {
+		if diff := cmp.Diff(want, fields(seed.Err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", spec, diff)
 		}
 	}
@@ -184,7 +172,7 @@ func TestRootPathsBesideEachOther(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			got := load(t, c.tree)
 			texts.Add(sentence, got.Problems.Error())
-			if diff := cmp.Diff(c.want, fieldsOf(got.Problems)); diff != "" {
+			if diff := cmp.Diff(c.want, fields(got.Problems)); diff != "" {
 				t.Errorf("the problems differ (-want +got):\n%s", diff)
 			}
 			for _, p := range got.Problems {
@@ -214,7 +202,7 @@ func TestRepositoriesThatServersRefuse(t *testing.T) {
 		"path: eu/west":        "",
 		"branch: release/1.2":  "",
 	} {
-		got := fieldsOf(load(t, document("eu.yaml", "GitOpsRepo", "eu", "spec: {url: eu, "+spec+"}")+cluster("a", "")).Problems)
+		got := fields(load(t, document("eu.yaml", "GitOpsRepo", "eu", "spec: {url: eu, "+spec+"}")+cluster("a", "")).Problems)
 		if want != "" {
 			want = "a.yaml:4: Cluster \"a\": BrokenDocument field=spec.gitOpsRepo cluster=a\neu.yaml:4: GitOpsRepo \"eu\": InvalidField field=" + want
 		}
@@ -241,7 +229,7 @@ func TestKeysInTemplatesHaveNoEffect(t *testing.T) {
 			t.Fatal("there is no seed")
 		}
 		var got string
-		for _, p := range problemsOf(seed.Err) {
+		for _, p := range manifest.ProblemsOf(seed.Err) {
 			if p.Reason == v1alpha1.ReasonMisplacedKey {
 				got += p.Field
 			}

@@ -40,12 +40,16 @@ type Cluster struct {
 	kubeConfigAnywhere, kubeConfigUnnamed bool
 	Decryption                            *v1alpha1.Decryption
 	ReconcilerTemplate                    string
-	Taints                                []v1alpha1.ClusterTaint
-	Provides                              v1alpha1.ClusterProvides
+	// Readiness has the rules of the ClusterType.
+	Readiness []v1alpha1.ReadinessRule
+	Taints    []v1alpha1.ClusterTaint
+	Provides  v1alpha1.ClusterProvides
 	// DefaultType is the type of clusters that are created on this one.
 	DefaultType string
 	// CreatedBy is the object that creates the cluster; nil when none does.
 	CreatedBy *Creation
+	// Imagined reports whether there is no control plane. The cluster does not exist: a seed is only tried on it.
+	Imagined bool
 	// Declared is the position of the cluster's document; for an implied cluster, of its creator.
 	Declared manifest.Source
 }
@@ -82,6 +86,22 @@ func (c Cluster) KubeConfigKey() string {
 // ReconciledOn returns the cluster whose reconciler acts for c.
 func (c Cluster) ReconciledOn() string { return cmp.Or(c.Hub, c.Name) }
 
+// HasNamespace reports whether the cluster has a Namespace although no seed contains it: those of
+// Kubernetes, of its reconciler, and those that its document lists. A cluster that a seed creates has
+// what its creator makes, and no reconciler of its own where a hub acts for it.
+func (c Cluster) HasNamespace(name string) bool {
+	created := c.CreatedBy != nil
+	switch {
+	case name == "default", strings.HasPrefix(name, "kube-"):
+		return true
+	case name == c.Source.Namespace && (!created || c.Hub == ""):
+		return true
+	case created && creators[c.CreatedBy.Object.GroupKind()].makesNamespace(name):
+		return true
+	}
+	return slices.Contains(c.Provides.AllNamespaces(), name)
+}
+
 // Inventory is the clusters that exist or will exist, by name.
 //
 // Invariant: every Type, Repo and Hub that a cluster names is in it; clusters change only by Put
@@ -98,6 +118,8 @@ type Inventory struct {
 	// faults are the documents that cannot be used; not to be changed once the
 	// catalog is loaded.
 	faults *faults
+	// imagined reports whether there is no control plane.
+	imagined bool
 	// implied are the clusters that no document declared when they were last planned.
 	implied map[string]bool
 }
@@ -109,6 +131,48 @@ func rootOf(c Cluster) root { return root{c.Repo, gitname.Fold(c.RootPath)} }
 
 // Names returns the clusters' names in order.
 func (inv *Inventory) Names() []string { return slices.Clone(inv.names) }
+
+// fluxGroups are those that 'flux install' brings to a cluster with a reconciler of its own.
+var fluxGroups = []string{
+	"helm.toolkit.fluxcd.io", "kustomize.toolkit.fluxcd.io", "notification.toolkit.fluxcd.io", "source.toolkit.fluxcd.io",
+}
+
+// HasKind reports whether the cluster has a kind although no seed contains it. Where the cluster does not list kinds,
+// it compares by group and by the regular plurals of the kind: only names of definitions and API versions are
+// known then. A kind with an irregular plural is reported as missing, which is a warning and blocks nothing.
+func (c Cluster) HasKind(kind manifest.GroupKind) bool {
+	if c.Hub == "" && slices.Contains(fluxGroups, kind.Group) {
+		return true
+	}
+	if name := kind.String(); slices.Contains(c.Provides.NamespacedKinds, name) || slices.Contains(c.Provides.ClusterScopedKinds, name) {
+		return true
+	}
+	if slices.ContainsFunc(c.Provides.APIVersions, func(version string) bool { return strings.HasPrefix(version, kind.Group+"/") }) {
+		return true
+	}
+	plurals := kind.Plurals()
+	return slices.ContainsFunc(c.Provides.CustomResourceDefinitions, func(name string) bool {
+		plural, group, _ := strings.Cut(name, ".")
+		return group == kind.Group && slices.Contains(plurals, strings.ReplaceAll(plural, "-", ""))
+	})
+}
+
+// HasObject reports whether the cluster has an object that its document lists.
+func (c Cluster) HasObject(id manifest.ID) bool {
+	return slices.ContainsFunc(c.Provides.Objects, func(o v1alpha1.ProvidedObject) bool {
+		return o.Name == id.Name && o.Namespace == id.Namespace && o.Kind == id.GroupKind().String()
+	})
+}
+
+// AnyCreated reports whether seeds create clusters.
+func (inv *Inventory) AnyCreated() bool {
+	for _, c := range inv.Clusters {
+		if c.CreatedBy != nil {
+			return true
+		}
+	}
+	return false
+}
 
 // WithRole returns the names of the clusters of a role, in order.
 func (inv *Inventory) WithRole(role v1alpha1.ClusterRole) []string {
@@ -123,7 +187,7 @@ func (inv *Inventory) WithRole(role v1alpha1.ClusterRole) []string {
 
 // Clone returns a copy that clusters can be added to without changing inv.
 func (inv *Inventory) Clone() *Inventory {
-	return &Inventory{Clusters: maps.Clone(inv.Clusters), names: slices.Clone(inv.names), types: inv.types, repos: inv.repos, grants: inv.grants, roots: maps.Clone(inv.roots), faults: inv.faults, implied: maps.Clone(inv.implied)}
+	return &Inventory{Clusters: maps.Clone(inv.Clusters), names: slices.Clone(inv.names), types: inv.types, repos: inv.repos, grants: inv.grants, roots: maps.Clone(inv.roots), faults: inv.faults, imagined: inv.imagined, implied: maps.Clone(inv.implied)}
 }
 
 // Add resolves one more cluster document and puts it into the inventory. creation
@@ -134,6 +198,7 @@ func (inv *Inventory) Add(doc v1alpha1.Cluster, declared manifest.Source, creati
 		Repo: doc.Spec.GitOpsRepo, RootPath: doc.PathOrDefault(), Provides: doc.Spec.Provides, Taints: doc.Spec.Taints,
 		DefaultType: doc.Spec.DefaultClusterType, CreatedBy: creation, Declared: declared,
 	}
+	c.Imagined = inv.imagined
 	if other, taken := inv.Clusters[c.Name]; taken {
 		return inv.problem(v1alpha1.ReasonDuplicateCluster, c, fmt.Sprintf("the cluster is also declared at %s", other.Declared), "Remove one of the two.")
 	}
@@ -176,15 +241,24 @@ func (inv *Inventory) MayReadKubeConfig(on, namespace string, creation Creation)
 }
 
 // CheckKubeConfig refuses a created cluster whose kubeconfig may not be read where it is said to
-// be.
+// be. An imagined cluster grants everything.
 func (inv *Inventory) CheckKubeConfig(name string) error {
+	if p, lacks := inv.LacksGrant(name); lacks && !inv.imagined {
+		return p
+	}
+	return nil
+}
+
+// LacksGrant returns what is wrong with a created cluster whose kubeconfig may not be read where it is
+// said to be.
+func (inv *Inventory) LacksGrant(name string) (p manifest.Problem, lacks bool) {
 	c := inv.Clusters[name]
 	on, secret := c.KubeConfigOf()
 	if inv.MayReadKubeConfig(on, secret.Namespace, *c.CreatedBy) {
-		return nil
+		return p, false
 	}
 	return inv.problem(v1alpha1.ReasonKubeConfigNotGranted, c, fmt.Sprintf("its kubeconfig would be read in namespace %q of cluster %q, which is not the namespace of its creator %s, and not granted", secret.Namespace, on, c.CreatedBy.Object),
-		fmt.Sprintf("Let spec.kubeConfigSecret name the creator's namespace, or add %q to spec.kubeConfigNamespaces of Cluster %q.", secret.Namespace, on)).WithField("spec.kubeConfigSecret")
+		fmt.Sprintf("Let spec.kubeConfigSecret name the creator's namespace, or add %q to spec.kubeConfigNamespaces of Cluster %q.", secret.Namespace, on)).WithField("spec.kubeConfigSecret"), true
 }
 
 // MarkCreated notes that an object of a seed creates a declared cluster. Where no
@@ -234,12 +308,29 @@ func (inv *Inventory) checkProvides(c *Cluster, _ v1alpha1.Cluster) error {
 			return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.provides.apiVersions has %q, which is not an API version", text), "Write group/version, as in resource.k8s.io/v1beta1.").WithField("spec.provides.apiVersions")
 		}
 	}
+	for field, kinds := range map[string][]string{"spec.provides.namespacedKinds": c.Provides.NamespacedKinds, "spec.provides.clusterScopedKinds": c.Provides.ClusterScopedKinds} {
+		for _, text := range kinds {
+			if _, ok := manifest.ParseGroupKind(text); !ok {
+				return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("%s has %q, which is not a kind", field, text), "Write Kind.group, as in Certificate.cert-manager.io.").WithField(field)
+			}
+		}
+	}
+	for _, o := range c.Provides.Objects {
+		if _, ok := manifest.ParseGroupKind(o.Kind); !ok && !isCoreKind(o.Kind) {
+			return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.provides.objects has kind %q, which is not a kind of the core group", o.Kind), "Write Kind.group, as in StorageClass.storage.k8s.io.").WithField("spec.provides.objects")
+		}
+	}
 	for _, n := range c.Provides.LabelledNamespaces {
 		if len(validation.IsDNS1123Label(n.Name)) > 0 {
 			return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.provides.labelledNamespaces has %q, which is not the name of a Namespace", n.Name), "Correct the name.").WithField("spec.provides.labelledNamespaces")
 		}
 	}
 	return nil
+}
+
+func isCoreKind(kind string) bool {
+	_, known := manifest.BuiltinScope(manifest.GroupKind{Kind: kind})
+	return known
 }
 
 // resolveHub checks the hub, which must have a reconciler of its own, and finds the Secret with
@@ -287,7 +378,7 @@ func (inv *Inventory) resolveType(c *Cluster, _ v1alpha1.Cluster) error {
 	if c.Hub != "" {
 		c.Source = inv.Clusters[c.Hub].Source
 	}
-	c.Decryption, c.ReconcilerTemplate = spec.Decryption, spec.ReconcilerTemplate
+	c.Decryption, c.ReconcilerTemplate, c.Readiness = spec.Decryption, spec.ReconcilerTemplate, spec.Readiness
 	c.Repo = cmp.Or(c.Repo, inv.hubRepo(*c), spec.GitOpsRepo)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/readiness"
 )
 
 // planterAnnotations are those of Planter that have an effect here. It has others,
@@ -29,7 +30,20 @@ func CheckSeedKeys(file, name string, annotations, labels map[string]string) man
 
 // CheckObjectKeys returns what is wrong with the annotations and labels of an object of a seed.
 func CheckObjectKeys(o manifest.Object) manifest.Problems {
-	return append(checkKeys(o, v1alpha1.ObjectAnnotations), checkTemplateKeys(o)...)
+	return slices.Concat(checkKeys(o, v1alpha1.ObjectAnnotations), checkReadiness(o), checkTemplateKeys(o))
+}
+
+// checkReadiness refuses an annotation with any other value than ignore, and one on a creator: everything on its
+// cluster waits for that.
+func checkReadiness(o manifest.Object) manifest.Problems {
+	const key = v1alpha1.AnnotationReadiness
+	switch value, annotated := o.Annotations()[key]; {
+	case annotated && value != readiness.Ignore:
+		return manifest.Problems{o.Problem(v1alpha1.ReasonInvalidField, fmt.Sprintf("annotation %s is %q", key, manifest.Printable(value)), "Write "+readiness.Ignore+", or remove it.").WithField(key)}
+	case annotated && IsCreator(o.ID.GroupKind()):
+		return manifest.Problems{o.Problem(v1alpha1.ReasonMisplacedKey, "annotation "+key+" has no effect on what creates a cluster: everything on the cluster waits for it", "Remove it.").WithField(key)}
+	}
+	return nil
 }
 
 // checkTemplateKeys refuses Furrow's annotations and labels on what an object makes, such as the Pods of a

@@ -55,7 +55,7 @@ func TestANearMissOfADocumentIsAnError(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			cat := load(t, "-- c/east.yaml --\n"+c.text+"\n")
 			texts.Add(sentence, cat.Problems.Error())
-			if diff := cmp.Diff(c.want, fieldsOf(cat.Problems)); diff != "" {
+			if diff := cmp.Diff(c.want, fields(cat.Problems)); diff != "" {
 				t.Errorf("the problems differ (-want +got):\n%s", diff)
 			}
 			if kept := cat.Inventory.Broken("east") != ""; kept != (c.want != "") {
@@ -76,7 +76,7 @@ func TestANearMissInASeedIsAnError(t *testing.T) {
 		if !ok {
 			t.Fatal("there is no seed")
 		}
-		if got := fieldsOf(problemsOf(seed.Err)); !strings.Contains(got, want) || want == "" && strings.Contains(got, "UnknownKind") {
+		if got := fields(seed.Err); !strings.Contains(got, want) || want == "" && strings.Contains(got, "UnknownKind") {
 			t.Errorf("%s: %s; want %s", text, got, want)
 		}
 	}
@@ -111,7 +111,7 @@ func TestDocumentsThatAreNotReadAreNamed(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			cat := load(t, "-- "+c.file+" --\n"+c.text)
 			texts.Add(sentence, cat.Skipped.Error())
-			if diff := cmp.Diff(c.want, fieldsOf(cat.Skipped)); diff != "" || len(cat.Problems) > 0 {
+			if diff := cmp.Diff(c.want, fields(cat.Skipped)); diff != "" || len(cat.Problems) > 0 {
 				t.Errorf("the warnings differ (-want +got):\n%s%v", diff, cat.Problems)
 			}
 		})

@@ -31,6 +31,9 @@ type Packages struct {
 	seeds map[string]*Package
 	// count is how many packages the tree has, wanted or not.
 	count int
+	// imagined reports whether there is no control plane: clusters are imagined, or are those that the
+	// candidate declares.
+	imagined bool
 }
 
 // Seeds returns the packages in the order of their names.
@@ -118,8 +121,38 @@ func (r Reading) Packages(tree fs.FS) (*Packages, error) {
 //go:embed imagined.yaml
 var imaginedYAML []byte
 
-// Imagine declares two clusters, "management" and "workload".
-func (p *Packages) Imagine() { p.docs.readFile("imagined.yaml", imaginedYAML) }
+const imaginedFile = "imagined.yaml"
+
+// Imagine declares two clusters, "management" and "workload", each unless the candidate declares others
+// of its role.
+func (p *Packages) Imagine() {
+	p.imagined = true
+	p.docs.readFile(imaginedFile, imaginedYAML)
+}
+
+// declareClusters takes the Cluster documents of a candidate for what they would be in a control plane,
+// where clusters are imagined: those of clusters that nothing in the candidate creates.
+func (p *Packages) declareClusters(seeds []Seed) {
+	if !p.imagined {
+		return
+	}
+	for i := range seeds {
+		seed := &seeds[i]
+		for _, name := range slices.Sorted(maps.Keys(seed.Clusters)) {
+			creates := func(o manifest.Object) bool { return o.ID.Name == name && IsCreator(o.ID.GroupKind()) }
+			if slices.ContainsFunc(seed.Objects(), creates) {
+				continue
+			}
+			doc := seed.Clusters[name]
+			p.docs.clusters = slices.DeleteFunc(p.docs.clusters, func(c declaredCluster) bool {
+				return c.imagined && (c.doc.Name == name || c.doc.RoleOrDefault() == doc.RoleOrDefault())
+			})
+			p.docs.clusters = append(p.docs.clusters, seed.declared[name])
+			p.docs.grants[name] = doc.Spec.KubeConfigNamespaces
+			delete(seed.Clusters, name)
+		}
+	}
+}
 
 // Candidate is a seed that is not in a control plane yet.
 type Candidate struct {

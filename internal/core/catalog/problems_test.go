@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -26,8 +27,11 @@ func load(t *testing.T, archive string) *catalog.Catalog {
 	return cat
 }
 
-// fields are the problems of an error, one a line, without their texts.
+// fields are the problems of an error, one a line, without their texts; none of nil, and of no problems.
 func fields(err error) string {
+	if several := (manifest.Problems{}); errors.As(err, &several) && len(several) == 0 {
+		return ""
+	}
 	var lines []string
 	for _, p := range manifest.ProblemsOf(err) {
 		lines = append(lines, golden.Fields(p))
@@ -48,14 +52,6 @@ func cluster(name, spec string) string {
 // testdata/messages.golden.
 func TestProblemsOfTheInventory(t *testing.T) {
 	cases := map[string]struct{ tree, want string }{
-		"an unknown field": {
-			cluster("edge", "hub: mgmt"),
-			`edge.yaml:4: Cluster "edge": InvalidField field=spec.hub`,
-		},
-		"a value of another type": {
-			cluster("edge", "path: [a]"),
-			`edge.yaml:4: Cluster "edge": InvalidField field=spec.path`,
-		},
 		"an unknown version": {
 			"-- edge.yaml --\napiVersion: furrow.dev/v1\nkind: Cluster\nmetadata: {name: edge}\n",
 			`edge.yaml:1: Cluster "edge": UnknownKind`,
@@ -71,6 +67,14 @@ func TestProblemsOfTheInventory(t *testing.T) {
 		"a document that is defined twice": {
 			cluster("a", "") + document("b.yaml", "Cluster", "a", ""),
 			`b.yaml:1: Cluster "a": DuplicateDocument`,
+		},
+		"a rule of readiness that cannot be read": {
+			document("small.yaml", "ClusterType", "small", "spec:\n  readiness:\n  - group: example.com\n    kind: Slice\n    current: status.ready =="),
+			`small.yaml:8: ClusterType "small": InvalidField field=spec.readiness[0].current`,
+		},
+		"a rule of readiness for a creator": {
+			document("small.yaml", "ClusterType", "small", "spec:\n  readiness:\n  - group: cluster.x-k8s.io\n    kind: Cluster\n    current: \"true\""),
+			`small.yaml:7: ClusterType "small": InvalidField field=spec.readiness[0].kind`,
 		},
 		"a file that is not YAML": {
 			"-- edge.yaml --\nkind: Cluster\napiVersion: furrow.dev/v1alpha1\nmetadata: {name: edge\n",
@@ -198,6 +202,22 @@ func TestProblemsOfSeeds(t *testing.T) {
 		"an unknown field of a Seed document": {
 			seedDocument("seeds/web/seed.yaml", "web", "clusters: [edge]") + "-- seeds/web/web.yaml --\n" + object, "web",
 			`seeds/web/seed.yaml:4: Seed "web": InvalidField field=spec.clusters`,
+		},
+		"a rule of readiness with a mistake in its second line": {
+			document("seeds/web/seed.yaml", "Seed", "web", "spec:\n  readiness:\n  - group: example.com\n    kind: Slice\n    current: \"true\"\n    failed: |\n      has(status.x) &&\n      object.status.x") + "-- seeds/web/web.yaml --\n" + object, "web",
+			`seeds/web/seed.yaml:11: Seed "web": InvalidField field=spec.readiness[0].failed`,
+		},
+		"an unknown scope of health": {
+			seedDocument("seeds/web/seed.yaml", "web", "health: All") + "-- seeds/web/web.yaml --\n" + object, "web",
+			`seeds/web/seed.yaml:4: Seed "web": InvalidField field=spec.health`,
+		},
+		"an annotation of readiness that says something else": {
+			"-- seeds/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default, annotations: {furrow.dev/readiness: skip}}\n", "web",
+			`seeds/web.yaml:1: ConfigMap "c": InvalidField field=furrow.dev/readiness`,
+		},
+		"a creator whose readiness is ignored": {
+			"-- seeds/web.yaml --\napiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: c, namespace: default, annotations: {furrow.dev/readiness: ignore}}\n", "web",
+			`seeds/web.yaml:1: Cluster "c": MisplacedKey field=furrow.dev/readiness`,
 		},
 		"a document that belongs to the fleet": {
 			document("seeds/web/repo.yaml", "GitOpsRepo", "eu", "spec: {url: eu}"), "web",

@@ -128,6 +128,10 @@ func (p *Package) override(settings v1alpha1.SeedSpec) {
 		spec.DisabledRules = settings.DisabledRules
 	}
 	spec.Tiers = cmp.Or(settings.Tiers, spec.Tiers)
+	spec.Health = cmp.Or(settings.Health, spec.Health)
+	if settings.Readiness != nil {
+		spec.Readiness, p.lines = settings.Readiness, p.lines.Without("spec.readiness")
+	}
 	spec.PlainSecrets = cmp.Or(settings.PlainSecrets, spec.PlainSecrets)
 	spec.Render = cmp.Or(settings.Render, spec.Render)
 	spec.Rollout = cmp.Or(settings.Rollout, spec.Rollout)

@@ -30,6 +30,8 @@ type Seed struct {
 	Variants []Variant
 	// Clusters are the seed's own documents for clusters that it creates, by name.
 	Clusters map[string]v1alpha1.Cluster
+	// declared are the same with their positions.
+	declared map[string]declaredCluster
 	// Plugins are those that ran for the seed, in their order.
 	Plugins  []RanPlugin
 	Warnings []manifest.Problem
@@ -42,6 +44,17 @@ type Seed struct {
 	// Failed reports whether it is not the seed's fault, so it may be planned when it is
 	// loaded again.
 	Failed bool
+	// files are those of the package, by path.
+	files map[string][]byte
+}
+
+// FieldAt returns the position of a field of one of the seed's objects, which begins at a line of a file; or that of the
+// nearest field around it.
+func (s Seed) FieldAt(object manifest.Source, field string) manifest.Source {
+	if line, known := manifest.LinesAt(object, s.files[object.File]).Of(field); known {
+		object.Line = line
+	}
+	return object
 }
 
 // At returns the position of a field of the Seed document, or that of the nearest field around it.
@@ -157,6 +170,7 @@ type assembly struct {
 	rendered Rendered
 	variants []Variant
 	clusters map[string]v1alpha1.Cluster
+	declared map[string]declaredCluster
 	warnings manifest.Problems
 	// Variants repeat what is wrong with what they share.
 	reported, warned manifest.Distinct
@@ -172,10 +186,10 @@ func (a *assembly) warn(warnings ...manifest.Problem) {
 	a.warnings = append(a.warnings, a.warned.New(warnings...)...)
 }
 
-// completeSeeds sorts out what was rendered and fills in what the packages leave out. The
-// definitions of all seeds count for the scope of a kind.
+// completeSeeds sorts out what was rendered and fills in what the packages leave out. For the scope
+// of a kind the definitions of all seeds count, then what clusters have.
 func completeSeeds(p *Packages, rendered map[string]Rendered) []Seed {
-	scopes := map[manifest.GroupKind]manifest.Scope{}
+	scopes := p.docs.providedScopes()
 	assemblies := make([]*assembly, 0, len(p.seeds))
 	for _, pkg := range p.Seeds() {
 		a := &assembly{Package: pkg, rendered: rendered[pkg.Name], reported: manifest.Distinct{}, warned: manifest.Distinct{}}
@@ -202,6 +216,24 @@ func completeSeeds(p *Packages, rendered map[string]Rendered) []Seed {
 		seeds = append(seeds, a.complete(scopes))
 	}
 	return seeds
+}
+
+// providedScopes returns the scopes of kinds that clusters list. Where clusters differ, the scope is unknown.
+func (d *documents) providedScopes() map[manifest.GroupKind]manifest.Scope {
+	scopes, differ := map[manifest.GroupKind]manifest.Scope{}, map[manifest.GroupKind]bool{}
+	for _, c := range d.clusters {
+		for scope, kinds := range map[manifest.Scope][]string{manifest.Namespaced: c.doc.Spec.Provides.NamespacedKinds, manifest.ClusterScoped: c.doc.Spec.Provides.ClusterScopedKinds} {
+			for _, text := range kinds {
+				kind, _ := manifest.ParseGroupKind(text)
+				if other, known := scopes[kind]; known && other != scope {
+					differ[kind] = true
+				}
+				scopes[kind] = scope
+			}
+		}
+	}
+	maps.DeleteFunc(scopes, func(kind manifest.GroupKind, _ manifest.Scope) bool { return differ[kind] })
+	return scopes
 }
 
 // takeVariant keeps the objects of a variant, and takes the documents of Furrow out of it.
@@ -258,8 +290,9 @@ func (a *assembly) takeDocument(o manifest.Object, inVariant map[string]bool) er
 			return o.Problem(v1alpha1.ReasonVariantConflict, "variants of the seed declare it differently", "Declare it outside of the overlays, as in their base.")
 		}
 		if a.clusters == nil {
-			a.clusters = map[string]v1alpha1.Cluster{}
+			a.clusters, a.declared = map[string]v1alpha1.Cluster{}, map[string]declaredCluster{}
 		}
+		a.declared[doc.Name] = declaredCluster{doc: doc, source: o.Source, lines: o.Lines}
 		a.clusters[doc.Name], inVariant[doc.Name] = doc, true
 		return nil
 	}
@@ -287,10 +320,11 @@ func nameFault(name string) string {
 // reported once. A seed with problems has Err and keeps what could be read, for those who ask what
 // it would have.
 func (a *assembly) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
-	seed := Seed{Name: a.Name, Path: a.Path, SpecAt: a.RenderAt(), Lines: a.lines, Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost, Failed: a.rendered.Failed, Plugins: a.rendered.Plugins}
+	seed := Seed{Name: a.Name, Path: a.Path, SpecAt: a.RenderAt(), Lines: a.lines, Clusters: a.clusters, declared: a.declared, Skipped: a.skipped, Lost: a.lost, Failed: a.rendered.Failed, Plugins: a.rendered.Plugins, files: a.Files}
 	if a.spec != nil {
 		seed.Spec = *a.spec
 	}
+	a.report(seed.checkHealth()...)
 	at := manifest.Source{File: a.Path}
 	if fault := nameFault(a.Name); fault != "" {
 		next := "Rename the file or directory."

@@ -12,12 +12,12 @@ package change
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/githash"
+	"github.com/furrow-dev/furrow/internal/core/immutable"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/recent"
 )
@@ -48,6 +48,8 @@ type Object struct {
 	Content []byte
 	// Skipped reports whether it is not to be compared.
 	Skipped bool
+	// Kept reports whether the reconciler is known to keep it on its cluster when it leaves.
+	Kept bool
 }
 
 // Change is what becomes of one object.
@@ -62,8 +64,14 @@ type Change struct {
 	// Hidden reports whether the values are not compared because they are secret, and Unread
 	// whether they are not because the contents were not read.
 	Hidden, Unread bool
+	// Refused are the fields that an API server does not let anybody change. Recreated reports whether
+	// the reconciler deletes the object and creates it again for them.
+	Refused   []string
+	Recreated bool
 	// Destroys says what is lost when the object is removed; empty where nothing else is.
 	Destroys string
+	// Stays reports whether an object that is removed stays on its cluster.
+	Stays bool
 	// Where says from or to which tier an object is moved.
 	Where string
 }
@@ -79,9 +87,11 @@ type Comparer struct {
 
 // detail is what differs between two contents.
 type detail struct {
-	fields []Field
-	more   int
-	hidden bool
+	fields    []Field
+	more      int
+	hidden    bool
+	refused   []string
+	recreated bool
 }
 
 // Turn begins another pass: pairs that neither this pass nor the one before compared are forgotten.
@@ -118,19 +128,27 @@ func (c *Comparer) Between(before, after map[string]Object) []Change {
 // Protection is the annotation of Flux by which an object is never pruned, if its value is disabled.
 const Protection = "kustomize.toolkit.fluxcd.io/prune"
 
+// unreconciled is the annotation of Flux by which an object is neither applied nor pruned.
+const unreconciled = "kustomize.toolkit.fluxcd.io/reconcile"
+
 // removed is the change by which an object goes from a file. One that is marked as not to be pruned stays on
 // its cluster.
 func (o Object) removed(file string) Change {
 	id := o.id()
 	out := Change{Kind: Removed, Object: id, File: file, Destroys: Destroys(id.GroupKind())}
-	if out.Destroys == "" || o.Content == nil {
-		return out
+	if !o.Kept && o.Content != nil {
+		objects, err := manifest.Parse(file, o.Content)
+		o.Kept = err == nil && len(objects) == 1 && Kept(objects[0])
 	}
-	objects, err := manifest.Parse(file, o.Content)
-	if err == nil && len(objects) == 1 && objects[0].Annotation(Protection) == "disabled" {
-		out.Destroys, out.Where = "", "it stays on the cluster, because it is marked as not to be pruned"
+	if o.Kept {
+		out.Destroys, out.Where, out.Stays = "", "it stays on the cluster, because it is marked as not to be pruned", true
 	}
 	return out
+}
+
+// Kept reports whether Flux keeps an object on its cluster when it leaves.
+func Kept(o manifest.Object) bool {
+	return o.Annotation(Protection) == "disabled" || o.Annotation(unreconciled) == "disabled"
 }
 
 // compare orders changes by kind, and what destroys data first.
@@ -180,7 +198,10 @@ func (c *Comparer) changed(file string, was, is Object) Change {
 		d = compare(was.Content, is.Content)
 		c.fields.Put(pair, d)
 	}
-	out.Fields, out.More, out.Hidden = d.fields, d.more, d.hidden
+	out.Fields, out.More, out.Hidden, out.Refused, out.Recreated = d.fields, d.more, d.hidden, d.refused, d.recreated
+	if out.Recreated {
+		out.Destroys = Destroys(out.Object.GroupKind())
+	}
 	return out
 }
 
@@ -191,10 +212,22 @@ func compare(was, is []byte) detail {
 	if before == nil || after == nil {
 		return detail{}
 	}
-	return compareObjects(*before, *after, refuses(*before, *after))
+	refused := immutable.Refused(*before, *after)
+	recreated := len(refused) > 0 && immutable.Recreates(*after)
+	var d detail
+	if recreated {
+		d = compareObjects(*before, *after, nil)
+	} else {
+		d = compareObjects(*before, *after, refused)
+	}
+	d.recreated = recreated
+	for _, f := range refused {
+		d.refused = append(d.refused, f.String())
+	}
+	return d
 }
 
-func compareObjects(was, is manifest.Object, refused func(path string, was, is any) bool) detail {
+func compareObjects(was, is manifest.Object, refused []immutable.Field) detail {
 	if secret(was) || secret(is) {
 		return detail{hidden: true}
 	}
@@ -207,7 +240,7 @@ func compareObjects(was, is manifest.Object, refused func(path string, was, is a
 // other, and how many other fields there are. hidden
 // reports that the values are not compared because they are secret.
 func Fields(was, is manifest.Object) (fields []Field, more int, hidden bool) {
-	d := compareObjects(was, is, func(string, any, any) bool { return false })
+	d := compareObjects(was, is, nil)
 	return d.fields, d.more, d.hidden
 }
 
@@ -261,14 +294,4 @@ func Counts(changes []Change) map[Kind]int {
 		out[c.Kind]++
 	}
 	return out
-}
-
-// keys returns the keys of two mappings, sorted.
-func keys(a, b map[string]any) []string {
-	all := maps.Clone(a)
-	if all == nil {
-		all = map[string]any{}
-	}
-	maps.Copy(all, b)
-	return slices.Sorted(maps.Keys(all))
 }

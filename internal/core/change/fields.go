@@ -3,9 +3,11 @@ package change
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
 
+	"github.com/furrow-dev/furrow/internal/core/immutable"
+	"github.com/furrow-dev/furrow/internal/core/leaves"
 	"github.com/furrow-dev/furrow/internal/core/truncate"
 )
 
@@ -28,15 +30,15 @@ const rendered = "metadata.annotations[furrow.dev/rendered]"
 // cannotChange is added to the path of a field that an API server does not let anybody change.
 const cannotChange = " (immutable: an API server refuses the change)"
 
-// fieldsOf lists the fields of two objects that differ, by path: first the ones that refused says
-// cannot be changed.
-func fieldsOf(was, is map[string]any, refused func(path string, was, is any) bool) []Field {
+// fieldsOf lists the fields of two objects that differ, by path: first the ones that cannot be
+// changed.
+func fieldsOf(was, is map[string]any, refused []immutable.Field) []Field {
 	var out, first []Field
-	walk("", was, is, func(path string, was, is any) {
+	leaves.Walk("", was, is, func(path string, was, is any) {
 		if path == rendered {
 			return
 		}
-		immutable := refused(path, was, is)
+		fixed := slices.ContainsFunc(refused, func(f immutable.Field) bool { return leaves.Within(path, f.Path) || leaves.Within(f.Path, path) })
 		for _, prefix := range prefixes {
 			if short, ok := strings.CutPrefix(path, prefix); ok {
 				path = short
@@ -47,7 +49,7 @@ func fieldsOf(was, is map[string]any, refused func(path string, was, is any) boo
 		if field.Was == field.Is { // they differ where they are cut, or in what is not shown
 			field.Was, field.Is = "", "another "+noun(is)
 		}
-		if immutable {
+		if fixed {
 			field.Path += cannotChange
 			first = append(first, field)
 			return
@@ -55,77 +57,6 @@ func fieldsOf(was, is map[string]any, refused func(path string, was, is any) boo
 		out = append(out, field)
 	})
 	return append(first, out...)
-}
-
-// walk calls found for each leaf that differs. Mappings are compared key by key, lists by the names
-// of their items where these have names, or else item by item where as many are there.
-func walk(path string, was, is any, found func(path string, was, is any)) {
-	if reflect.DeepEqual(was, is) {
-		return
-	}
-	if a, b, ok := bothMaps(was, is); ok {
-		for _, key := range keys(a, b) {
-			walk(join(path, key), a[key], b[key], found)
-		}
-		return
-	}
-	if a, b, ok := bothLists(was, is); ok {
-		switch an, bn := named(a), named(b); {
-		case an != nil && bn != nil && moreThanOrder(a, b, an, bn):
-			for _, name := range keys(an, bn) {
-				walk(path+"["+name+"]", an[name], bn[name], found)
-			}
-			return
-		case len(a) == len(b):
-			for i := range a {
-				walk(fmt.Sprintf("%s[%d]", path, i), a[i], b[i], found)
-			}
-			return
-		}
-	}
-	found(path, was, is)
-}
-
-// join adds a key to a path, in brackets where it would be read as several.
-func join(path, key string) string {
-	switch {
-	case strings.ContainsAny(key, "./[]"):
-		return path + "[" + key + "]"
-	case path == "":
-		return key
-	}
-	return path + "." + key
-}
-
-func bothMaps(was, is any) (a, b map[string]any, ok bool) {
-	a, isA := was.(map[string]any)
-	b, isB := is.(map[string]any)
-	return a, b, isA && isB
-}
-
-func bothLists(was, is any) (a, b []any, ok bool) {
-	a, isA := was.([]any)
-	b, isB := is.([]any)
-	return a, b, isA && isB
-}
-
-// named returns the items of a list by name; nil where one has none, or two have the same.
-func named(list []any) map[string]any {
-	out := map[string]any{}
-	for _, item := range list {
-		fields, _ := item.(map[string]any)
-		name, _ := fields["name"].(string)
-		if _, twice := out[name]; name == "" || twice {
-			return nil
-		}
-		out[name] = item
-	}
-	return out
-}
-
-// moreThanOrder reports whether two lists of named items differ in more than the order of the items.
-func moreThanOrder(a, b []any, an, bn map[string]any) bool {
-	return len(a) != len(b) || !reflect.DeepEqual(an, bn)
 }
 
 // text shows a value on one line; empty for none. What has parts is counted where it is long.

@@ -3,8 +3,8 @@ package dependency
 import (
 	"maps"
 	"slices"
-	"strings"
 
+	"github.com/furrow-dev/furrow/internal/core/makes"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -16,22 +16,32 @@ type surroundings struct {
 	plurals   map[manifest.GroupKind][]string
 	// pods are what makes or is Pods; made when asked for first, by podsOf.
 	pods map[namespaceOn][]int32
-	// brings are the custom resources that bring a Secret.
-	brings map[secretOn][]int32
+	// made has what objects make, by cluster.
+	made []makes.Index[int32]
 	// groups are those of CustomResourceDefinitions.
 	groups map[groupOn]bool
+	// needs keeps the results of needsOf by vertex. edges are those of needed, and isNeeded is, by vertex, whether
+	// anything needs it.
+	needs    [][]need
+	edges    map[string][]needEdge
+	isNeeded []bool
+	// The others are indexes that finders make when they ask first.
+	guardsOf       map[groupOn][]int32
+	writers        map[groupOn][]writer
+	operators      map[int32]bool
+	kinds          map[string][]manifest.GroupKind
+	ofGroup        map[string][]manifest.GroupKind
+	workloads      [][]int32
+	configurations [][]int32
+	mentioned      map[groupOn][]int32
+	plugins        [][]int32
+	patchers       map[int32][]int32
 }
 
 // groupOn is an API group on a cluster.
 type groupOn struct {
 	cluster int32
 	group   string
-}
-
-// secretOn is a Secret on a cluster.
-type secretOn struct {
-	namespaceOn
-	name string
 }
 
 // namespaceOn is a namespace on a cluster.
@@ -48,17 +58,13 @@ func (w *World) surroundings() *surroundings {
 	}
 	s := &surroundings{
 		World: w, onCluster: make([][]int32, len(w.graph.clusters)), plurals: map[manifest.GroupKind][]string{},
-		brings: map[secretOn][]int32{}, groups: map[groupOn]bool{},
+		made: make([]makes.Index[int32], len(w.graph.clusters)), groups: map[groupOn]bool{},
 	}
-	stays := func(v int32) bool { return w.content[v] != nil && !w.leaving[v] }
 	for _, run := range w.runs {
-		custom := !manifest.ServedByKubernetes(run.kind)
-		for v, o := range w.those(stays, run.first, run.end) {
+		s.addMade(run)
+		for v, o := range w.those(s.stays, run.first, run.end) {
 			cluster := w.graph.vertices[v].cluster
 			s.onCluster[cluster] = append(s.onCluster[cluster], v)
-			if custom {
-				s.addBrought(v, o)
-			}
 			if kind, _, ok := manifest.DefinedScope(*o); ok {
 				s.plurals[kind] = []string{o.Text("spec", "names", "plural")}
 				s.groups[groupOn{cluster, kind.Group}] = true
@@ -69,6 +75,9 @@ func (w *World) surroundings() *surroundings {
 	return s
 }
 
+// stays reports whether an object is there and does not leave.
+func (s *surroundings) stays(v int32) bool { return s.content[v] != nil && !s.leaving[v] }
+
 // beside lists all on the cluster of a vertex.
 func (s *surroundings) beside(v int32) []int32 { return s.onCluster[s.graph.vertices[v].cluster] }
 
@@ -77,16 +86,10 @@ func (s *surroundings) beside(v int32) []int32 { return s.onCluster[s.graph.vert
 func (s *surroundings) pluralsOf(kind manifest.GroupKind) []string {
 	plurals, known := s.plurals[kind]
 	if !known {
-		plurals = regularPlurals(kind.Kind)
+		plurals = kind.Plurals()
 		s.plurals[kind] = plurals
 	}
 	return plurals
-}
-
-// regularPlurals are the names that a kind's resources may have; the first is the likeliest.
-func regularPlurals(kind string) []string {
-	singular := strings.ToLower(kind)
-	return []string{singular + "s", singular + "es", strings.TrimSuffix(singular, "y") + "ies", singular}
 }
 
 // podLabels are the labels of the pods that an object makes or is; nil where it makes none that
@@ -104,20 +107,26 @@ func podLabels(o *manifest.Object) map[string]any {
 // behind returns the Service that a client configuration names, and the workloads behind it, on the
 // cluster of v; nothing where that is in no seed.
 func (s *surroundings) behind(v int32, service map[string]any) []int32 {
-	namespace, _ := service["namespace"].(string)
-	name, _ := service["name"].(string)
-	at, ok := s.Beside(v, manifest.ID{Kind: "Service", Namespace: namespace, Name: name})
+	id := serviceOf(service)
+	at, ok := s.Beside(v, id)
 	if !ok || s.leaving[at] || s.content[at] == nil {
 		return nil
 	}
 	found := []int32{at}
 	selector := s.content[at].Map("spec", "selector")
-	for _, workload := range s.podsOf(namespaceOn{s.graph.vertices[v].cluster, namespace}) {
+	for _, workload := range s.podsOf(namespaceOn{s.graph.vertices[v].cluster, id.Namespace}) {
 		if len(selector) > 0 && includes(podLabels(s.content[workload]), selector) {
 			found = append(found, workload)
 		}
 	}
 	return found
+}
+
+// serviceOf returns the Service that a client configuration names.
+func serviceOf(service map[string]any) manifest.ID {
+	namespace, _ := service["namespace"].(string)
+	name, _ := service["name"].(string)
+	return manifest.ID{Kind: "Service", Namespace: namespace, Name: name}
 }
 
 // podsOf lists what makes or is Pods in a namespace.
@@ -201,9 +210,9 @@ func (s *surroundings) requestsOf(v int32) []*request {
 }
 
 // component returns all without which some workloads may never be ready, and the workloads
-// themselves: what they depend on by edges, and what of Kubernetes' own kinds their seed has in
-// their Namespace or for the whole cluster. Fields do not say what a workload reads as it starts, so
-// what is beside it counts. Custom resources do not, unless they bring a Secret that it names.
+// themselves: what they depend on by edges, what they need to become ready, and what of Kubernetes' own
+// kinds their seed has in their Namespace or for the whole cluster. Fields do not say what a workload
+// reads as it starts, so what is beside it counts. Custom resources do not, unless something names them.
 func (s *surroundings) component(workloads []int32) map[int32]bool {
 	members := slices.Clone(workloads)
 	for _, workload := range workloads {
@@ -213,9 +222,8 @@ func (s *surroundings) component(workloads []int32) map[int32]bool {
 				members = append(members, v)
 			}
 		}
-		members = append(members, s.producers(workload)...)
 	}
-	return s.Needs(members...)
+	return s.NeedsToBeReady(members...)
 }
 
 // isPart reports whether an object may be needed by the workloads of a namespace because it is
@@ -233,69 +241,3 @@ func isPart(id manifest.ID, namespace string) bool {
 
 // isExempt reports whether API servers send no object of a kind to admission webhooks and policies.
 func isExempt(kind manifest.GroupKind) bool { return kind.Group == "admissionregistration.k8s.io" }
-
-// producers lists the custom resources in the namespace of a workload that bring Secrets which it
-// names, and their issuers.
-func (s *surroundings) producers(workload int32) []int32 {
-	secrets := map[string]bool{}
-	addSecrets(s.content[workload].Body["spec"], secrets)
-	at := namespaceOn{s.graph.vertices[workload].cluster, s.ID(workload).Namespace}
-	var bring, found []int32
-	for name := range secrets {
-		bring = append(bring, s.brings[secretOn{at, name}]...)
-	}
-	slices.Sort(bring)
-	for _, v := range slices.Compact(bring) {
-		found = append(append(found, v), s.issuer(v)...)
-	}
-	return found
-}
-
-// addBrought notes the Secrets that a custom resource may bring.
-func (s *surroundings) addBrought(v int32, o *manifest.Object) {
-	names := []string{o.Text("spec", "secretName"), o.Text("spec", "target", "name")}
-	if o.ID.Kind == "SealedSecret" || o.ID.Kind == "ExternalSecret" {
-		names = append(names, o.ID.Name)
-	}
-	for _, name := range names {
-		if name != "" {
-			key := secretOn{namespaceOn{s.graph.vertices[v].cluster, o.ID.Namespace}, name}
-			s.brings[key] = append(s.brings[key], v)
-		}
-	}
-}
-
-// addSecrets collects the Secrets that the specification of a workload names.
-func addSecrets(value any, names map[string]bool) {
-	switch v := value.(type) {
-	case map[string]any:
-		for field, item := range v {
-			if ref, ok := item.(map[string]any); ok && (field == "secret" || field == "secretRef" || field == "secretKeyRef") {
-				item = ref["name"]
-				addSecrets(ref, names)
-			}
-			if name, ok := item.(string); ok && strings.HasPrefix(field, "secret") {
-				names[name] = true
-			} else {
-				addSecrets(item, names)
-			}
-		}
-	case []any:
-		for _, item := range v {
-			addSecrets(item, names)
-		}
-	}
-}
-
-// issuer returns the Issuer or ClusterIssuer that a Certificate names.
-func (s *surroundings) issuer(certificate int32) []int32 {
-	o := s.content[certificate]
-	id := manifest.ID{Group: o.ID.Group, Kind: "Issuer", Namespace: o.ID.Namespace, Name: o.Text("spec", "issuerRef", "name")}
-	if o.Text("spec", "issuerRef", "kind") == "ClusterIssuer" {
-		id.Kind, id.Namespace = "ClusterIssuer", ""
-	}
-	if v, ok := s.Beside(certificate, id); ok && s.content[v] != nil {
-		return []int32{v}
-	}
-	return nil
-}

@@ -120,11 +120,11 @@ func object(name string) manifest.ID { return manifest.ID{Kind: "ConfigMap", Nam
 type testGraph struct {
 	vertices []Vertex
 	waits    [][2]Vertex
-	folds    map[int]bool // of waits
+	weak     map[int]bool // of waits
 	once     map[int]bool // of waits
 }
 
-func makeGraph() *testGraph { return &testGraph{folds: map[int]bool{}, once: map[int]bool{}} }
+func makeGraph() *testGraph { return &testGraph{weak: map[int]bool{}, once: map[int]bool{}} }
 
 // vertex reads "seed object@cluster".
 func vertex(text string) Vertex {
@@ -142,9 +142,9 @@ func (b *testGraph) wait(from, to string) *testGraph {
 	return b.waitFor(vertex(from), vertex(to))
 }
 
-// fold is wait, where both may share a tier.
-func (b *testGraph) fold(from, to string) *testGraph {
-	b.folds[len(b.waits)] = true
+// needs is wait by a weak edge.
+func (b *testGraph) needs(from, to string) *testGraph {
+	b.weak[len(b.waits)] = true
 	return b.wait(from, to)
 }
 
@@ -175,7 +175,14 @@ func (b *testGraph) graph() *Graph {
 	for i, wait := range b.waits {
 		from, _ := w.Find(wait[0])
 		to, _ := w.Find(wait[1])
-		w.add(from, to, w.intern(Reason{Kind: Hard, Rule: "test", Why: "it is said so", Folds: b.folds[i], Once: b.once[i]}))
+		r := Reason{Kind: Hard, Rule: "test", Why: "it is said so"}
+		if b.weak[i] {
+			r.Kind = Weak
+		}
+		if b.once[i] {
+			r.Rule = webhook.Name
+		}
+		w.add(from, to, w.intern(r))
 	}
 	w.graph.finish()
 	return w.graph

@@ -11,11 +11,11 @@
 // may ask whether one object depends on another (World.Reaches), because everything that
 // earlier phases draw is there by then.
 //
-// Levels are longest chains of hard edges in the *whole* graph, so a graph of tiers made from
-// them has no cycle when the graph of objects has none: every edge points to a lower level. Tiers
-// made from the edges within one seed and cluster would not do: if two seeds wait for one another's
-// objects, or a management cluster waits for what runs on a cluster that it creates, such tiers can
-// wait for each other though no objects do.
+// Levels are the least that all edges allow in the *whole* graph: a hard edge leads to a lower level,
+// and a weak one to no higher level. So a graph of tiers made from them has no cycle when the graph of
+// objects has none. Tiers made from the edges within one seed and cluster would not do: if two seeds
+// wait for one another's objects, or a management cluster waits for what runs on a cluster that it
+// creates, such tiers can wait for each other though no objects do.
 //
 // Everything here is a pure function, and safe for several goroutines. Results do not depend on the
 // order of seeds or documents. Vertices and edges are a few small numbers each, and what many of
@@ -51,9 +51,15 @@ type Kind string
 const (
 	// Hard edges make tiers: the one cannot be declared before the other is ready.
 	Hard Kind = "Hard"
+	// Weak edges order declarations: the one is not declared before the other, but may be together with
+	// it. It needs the other to become ready.
+	Weak Kind = "Weak"
 	// Soft edges are only shown.
 	Soft Kind = "Soft"
 )
+
+// ranks order the kinds of the edges of a vertex.
+var ranks = map[Kind]int{Hard: 0, Weak: 1, Soft: 2}
 
 // Edge is a dependency: From waits for To. Both are vertices of the graph, by their index.
 type Edge struct {
@@ -78,15 +84,16 @@ type Reason struct {
 	// Beside is an object of the core group that a controller makes once the one that is waited for
 	// is there, and that must exist as well; the zero ID where there is none.
 	Beside manifest.ID
-	// OrderOnly reports whether the object may stay when what it waits for leaves.
-	OrderOnly bool
-	// Once reports whether the order matters only until the object that waits is there. Where it is
-	// planted, in a tier that cannot wait, the edge is only shown.
-	Once bool
-	// Folds reports whether both objects may share a tier: the object may be declared
-	// together with what it waits for, but not before that.
-	Folds bool
 }
+
+// OrderOnly reports whether the object may stay when what it waits for leaves.
+func (r Reason) OrderOnly() bool {
+	return r.Rule == TierOrder || r.Kind == Weak && r.Rule != backend.Name || ruleNamed(r.Rule).OrderOnly
+}
+
+// once reports whether the order matters only until the object that waits is there. Where it is planted,
+// in a tier that cannot wait, the edge is only shown.
+func (r Reason) once() bool { return r.Kind == Weak || ruleNamed(r.Rule).Once }
 
 // packed is a Vertex by the indices of its names. As each list of names is in order, vertices
 // compare as their names do.
@@ -98,9 +105,9 @@ func (v packed) compare(other packed) int {
 
 // Graph is the dependencies of all seeds. It does not change after Build.
 //
-// Invariants: vertices are in order of seed, object and cluster. Edges are in order of From, hard
-// ones first, then of To and rule, and no two have all of these in common. So the edges of a vertex,
-// and those of a seed, are one range.
+// Invariants: vertices are in order of seed, object and cluster. Edges are in order of From, then hard
+// ones before weak and soft ones, then of To and rule, and no two have all of these in common. So the
+// edges of a vertex, and those of a seed, are one range.
 type Graph struct {
 	Edges []Edge
 
@@ -110,9 +117,15 @@ type Graph struct {
 	clusters []string
 	vertices []packed
 	reasons  []Reason
-	// first has the first edge of each vertex, and the number of edges at the end; hard is the
-	// first soft one, or the end.
-	first, hard []int32
+	// first has the first edge of each vertex, and the number of edges at the end; weak is the first one
+	// that is not hard, and soft the first soft one, or the end.
+	first, weak, soft []int32
+	// roles are those of the vertices, and nil where no workload may be last.
+	roles []role
+	// source is where the document of a vertex is; nil where there are no documents.
+	source func(int32) manifest.Source
+	// compact are the seeds whose tiers Flux applies in stages: see stageOf.
+	compact []bool
 }
 
 // Len returns the number of vertices.
@@ -167,15 +180,21 @@ func (g *Graph) EdgesOf(seed string) []Edge {
 	return g.Edges[g.first[first]:g.first[end]]
 }
 
-// Waits lists the hard edges that start at a vertex. The slice must not be changed.
-func (g *Graph) Waits(i int32) []Edge { return g.Edges[g.first[i]:g.hard[i]] }
+// Waits lists the hard and the weak edges that start at a vertex. The slice must not be changed.
+func (g *Graph) Waits(i int32) []Edge { return g.Edges[g.first[i]:g.soft[i]] }
+
+// From lists all edges that start at a vertex, soft ones included. The slice must not be changed.
+func (g *Graph) From(i int32) []Edge { return g.Edges[g.first[i]:g.first[i+1]] }
+
+// hard lists the hard edges that start at a vertex.
+func (g *Graph) hard(i int32) []Edge { return g.Edges[g.first[i]:g.weak[i]] }
 
 // finish sorts the edges, drops duplicates, and indexes them. Of edges with the same ends, kind and
 // rule, the one with the first why stays: an object may name another one in several fields.
 func (g *Graph) finish() {
 	order, at := inGroups(len(g.Edges), len(g.vertices), func(e int) int32 { return g.Edges[e].From })
 	out := make([]Edge, 0, len(g.Edges))
-	g.first, g.hard = make([]int32, len(g.vertices)+1), make([]int32, len(g.vertices))
+	g.first, g.weak, g.soft = make([]int32, len(g.vertices)+1), make([]int32, len(g.vertices)), make([]int32, len(g.vertices))
 	for v := range g.vertices {
 		first := len(out)
 		for _, e := range order[at[v]:at[v+1]] {
@@ -185,11 +204,15 @@ func (g *Graph) finish() {
 			slices.SortFunc(edges, g.compareEdges)
 			out = out[:first+len(slices.CompactFunc(edges, g.sameEdge))]
 		}
-		hard := first
-		for hard < len(out) && g.Reason(out[hard]).Kind == Hard {
-			hard++
+		weak := first
+		for weak < len(out) && g.Reason(out[weak]).Kind == Hard {
+			weak++
 		}
-		g.first[v], g.hard[v] = index(first), index(hard)
+		soft := weak
+		for soft < len(out) && g.Reason(out[soft]).Kind == Weak {
+			soft++
+		}
+		g.first[v], g.weak[v], g.soft[v] = index(first), index(weak), index(soft)
 	}
 	g.first[len(g.vertices)] = index(len(out))
 	g.Edges = out
@@ -221,7 +244,29 @@ func (g *Graph) compareEdges(a, b Edge) int {
 		return cmp.Compare(a.To, b.To)
 	}
 	x, y := g.Reason(a), g.Reason(b)
-	return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(a.To, b.To), cmp.Compare(x.Rule, y.Rule), cmp.Compare(x.Why, y.Why))
+	return cmp.Or(cmp.Compare(ranks[x.Kind], ranks[y.Kind]), cmp.Compare(a.To, b.To), cmp.Compare(x.Rule, y.Rule), cmp.Compare(x.Why, y.Why), cmp.Compare(x.Field, y.Field))
+}
+
+// guesses are the rules of weak edges. The first ones guess the most.
+var guesses = []string{ruleReferences, ControllerRule, ruleRoutes, ruleStorage, rulePatches, ruleBundle, ruleMounts}
+
+// compareMeaning orders edges by how much of a guess they are, and then by where their objects are in their files. So
+// names of seeds and objects decide nothing, but between documents at one line of two files.
+func (g *Graph) compareMeaning(a, b Edge) int {
+	guess := func(e Edge) int {
+		if at := slices.Index(guesses, g.Reason(e).Rule); at >= 0 {
+			return at
+		}
+		return len(guesses)
+	}
+	if by := cmp.Compare(guess(a), guess(b)); by != 0 {
+		return by
+	}
+	var by int
+	if g.source != nil {
+		by = cmp.Or(cmp.Compare(g.source(a.From).Line, g.source(b.From).Line), cmp.Compare(g.source(a.To).Line, g.source(b.To).Line))
+	}
+	return cmp.Or(by, cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Reason, b.Reason))
 }
 
 func (g *Graph) sameEdge(a, b Edge) bool {

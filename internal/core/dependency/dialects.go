@@ -107,7 +107,7 @@ func (m mention) why() string {
 // rules, since somebody wrote it on purpose.
 func waitForID(w *World, v int32, by mention, id manifest.ID, next string) {
 	annotation := by.annotation
-	reason := Reason{Field: "metadata.annotations[" + annotation + "]", Why: by.why(), OrderOnly: true}
+	reason := Reason{Field: "metadata.annotations[" + annotation + "]", Why: by.why()}
 	if to, ok := w.Beside(v, id); ok {
 		if to == v {
 			w.Fail(v, invalid(annotation, fmt.Sprintf("annotation %s names the object itself", annotation), "Correct the annotation."))
@@ -180,7 +180,7 @@ func waitForFlux(w *World, v int32, o *manifest.Object) {
 		case ok && to == v:
 			w.Fail(v, invalid(field, field+" names the object itself", "Remove it."))
 		case ok:
-			w.Wait(v, to, Reason{Field: field, Why: fmt.Sprintf("%s: %s", field, id.Name), OrderOnly: true})
+			w.Wait(v, to, Reason{Field: field, Why: fmt.Sprintf("%s: %s", field, id.Name)})
 		default:
 			w.Warn(v, Finding{Reason: v1alpha1.ReasonMissingDependency, Field: field, Cluster: w.Cluster(v).Name, Missing: true,
 				Message: fmt.Sprintf("%s names %s, which no seed contains for cluster %s", field, id, w.Cluster(v).Name), Next: "Add it, or check that the cluster has it: without it the tier never becomes ready."})
@@ -368,7 +368,7 @@ func (g changeGroups) wait(w *World, v int32, o *manifest.Object) {
 			if w.held[from] {
 				continue
 			}
-			w.Wait(from, to, Reason{Field: "metadata.annotations[" + key + "]", Why: fmt.Sprintf("%s: %s", key, manifest.Printable(text)), OrderOnly: true})
+			w.Wait(from, to, Reason{Field: "metadata.annotations[" + key + "]", Why: fmt.Sprintf("%s: %s", key, manifest.Printable(text))})
 		}
 	}
 }

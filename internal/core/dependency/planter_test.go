@@ -131,6 +131,9 @@ func checkPlanterEdges(t *testing.T, want goldenPlacement, g *Graph) {
 	const creator = "planter.nephio.org/Cluster/network-service/edge1"
 	waits, across := map[string][]string{}, map[string][]string{}
 	for _, e := range g.Edges {
+		if g.Reason(e).Kind != Hard {
+			continue // Planter has nothing like it
+		}
 		from, to := g.Vertex(e.From), g.Vertex(e.To)
 		into := waits
 		if from.Cluster != to.Cluster {

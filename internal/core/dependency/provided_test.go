@@ -35,7 +35,7 @@ func TestLabelsOfNamespacesOnTheClusterCount(t *testing.T) {
 func TestAClusterProvidesTheKindsOfItsAPIVersions(t *testing.T) {
 	c := catalog.Cluster{Provides: v1alpha1.ClusterProvides{APIVersions: []string{"cert-manager.io/v1"}}}
 	for kind, want := range map[manifest.GroupKind]bool{{Group: "cert-manager.io", Kind: "Issuer"}: true, {Group: "acme.cert-manager.io", Kind: "Order"}: false, {Group: "cert-manager.i", Kind: "Issuer"}: false} {
-		if got := Provides(c, kind); got != want {
+		if got := c.HasKind(kind); got != want {
 			t.Errorf("%s: %t, want %t", kind, got, want)
 		}
 	}
@@ -80,5 +80,21 @@ func TestWebhookConfigurationsOnTheClusterCount(t *testing.T) {
 				t.Errorf("warned: %t, want %t: %v", warned, c.wantWarn, result.Warnings)
 			}
 		})
+	}
+}
+
+func TestNothingWaitsForTheMakersOfWhatAClusterProvides(t *testing.T) {
+	secret := func(provided string) string {
+		return "\n-- clusters.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge}\nspec: {provides: {objects: [" + provided + "]}}\n" +
+			seedOf("app", user("", "containers: [{name: c, image: c, envFrom: [{secretRef: {name: mq-default-user}}]}]"), customKind("rabbitmq.com", "RabbitmqCluster", "Namespaced"),
+				"apiVersion: rabbitmq.com/v1\nkind: RabbitmqCluster\nmetadata: {name: mq, namespace: default}\n")
+	}
+	for provided, want := range map[string]int{
+		"": 1, "{kind: Secret, namespace: default, name: mq-default-user}": 0,
+		"{kind: Secret, namespace: other, name: mq-default-user}": 1, "{kind: ConfigMap, namespace: default, name: mq-default-user}": 1,
+	} {
+		if level, _ := levelsOf(t, secret(provided)); level["Deployment web"] != want {
+			t.Errorf("with %q the Deployment is on level %d, want %d", provided, level["Deployment web"], want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ var apiservice = Rule{
 	Name:  "apiservice",
 	Doc:   "An object of an aggregated API waits for its APIService, until that is available, and for the workload behind it.",
 	Why:   "An API server rejects an object of a kind that no backend serves yet.",
+	Once:  true,
 	Phase: Backends,
 	Draw: func(w *World) {
 		services := aggregatedBy(w)
@@ -15,15 +16,13 @@ var apiservice = Rule{
 		s := w.surroundings()
 		for v, o := range w.Sources {
 			to, ok := w.Nearest(v, services[groupVersion{o.ID.Group, o.Version}])
-			if !ok || w.leaving[to] || w.Reaches(to, v) {
+			if !ok || w.leaving[to] {
 				continue
 			}
 			why := "apiVersion: " + o.APIVersion() + " is served behind it"
-			w.Wait(v, to, Reason{Field: "apiVersion", Why: why, Ready: "status.conditions.exists(c, c.type == 'Available' && c.status == 'True')", Once: true})
+			w.Wait(v, to, Reason{Field: "apiVersion", Why: why, Ready: "status.conditions.exists(c, c.type == 'Available' && c.status == 'True')"})
 			for _, backend := range s.behind(to, w.content[to].Map("spec", "service")) {
-				if !w.Reaches(backend, v) {
-					w.Wait(v, backend, Reason{Field: "apiVersion", Why: why, Once: true})
-				}
+				w.Wait(v, backend, Reason{Field: "apiVersion", Why: why})
 			}
 		}
 	},

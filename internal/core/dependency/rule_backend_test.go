@@ -41,11 +41,10 @@ func TestRuleBackend(t *testing.T) {
 			tree: seedOf("guard", guard),
 			want: []string{"ValidatingWebhookConfiguration guard waits for Deployment guard", "ValidatingWebhookConfiguration guard waits for Service guard-webhook"},
 		},
-		"one for kinds of the plan may share its tier, with what its certificates come from": {
+		"one for kinds of the plan may share its tier": {
 			tree: seedOf("widgets", widgets),
 			want: []string{
-				"MutatingWebhookConfiguration widgets waits for Certificate serving-cert, folds",
-				"MutatingWebhookConfiguration widgets waits for Deployment controller-manager, folds", "MutatingWebhookConfiguration widgets waits for Service widgets-webhook, folds",
+				"MutatingWebhookConfiguration widgets needs Deployment controller-manager", "MutatingWebhookConfiguration widgets needs Service widgets-webhook",
 			},
 		},
 		"an aggregated API comes after what serves it": {
@@ -66,7 +65,7 @@ func TestRuleBackend(t *testing.T) {
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
 			g := graphOf(t, oneCluster+c.tree).Graph
-			if diff := cmp.Diff(c.want, pairs(g, "backend"), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(c.want, pairs(g, "backend", "bundle"), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("the edges differ (-want +got):\n%s", diff)
 			}
 			if _, conflict := g.Tiers(nil); conflict != nil {
@@ -192,4 +191,24 @@ func randomPackages(random *rand.Rand) string {
 		archive += seedOf(fmt.Sprintf("s%d", i), seed...)
 	}
 	return archive
+}
+
+// TestOnANewClusterAConfigurationMayBeWithItsBackend has webhooks that nothing on a new cluster can be refused by,
+// and others.
+func TestOnANewClusterAConfigurationMayBeWithItsBackend(t *testing.T) {
+	for sentence, c := range map[string]struct {
+		group, resource, tree string
+		want                  int
+	}{
+		"Ingresses":                            {"networking.k8s.io", "ingresses", "", 0},
+		"Services, which every cluster has":    {"", "services", "", 1},
+		"Ingresses where another seed has one": {"networking.k8s.io", "ingresses", seedOf("b", "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: web, namespace: default, annotations: {furrow.dev/cluster: edge-1}}\n"), 1},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			level, _ := levelsOf(t, fleet+seedOf("a", capi, webhookOf("op", c.group, c.resource, ""))+c.tree)
+			if got := level["ValidatingWebhookConfiguration op"] - level["Deployment op"]; got != c.want {
+				t.Errorf("the configuration is %d levels after its backend, want %d: %v", got, c.want, level)
+			}
+		})
+	}
 }

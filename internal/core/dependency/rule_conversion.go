@@ -9,11 +9,12 @@ import (
 
 var conversion = Rule{
 	Name:  "conversion",
-	Doc:   "A custom resource whose version is not the stored one waits for the workload behind the conversion webhook.",
+	Doc:   "A custom resource whose version is not the stored one waits for the workload behind the conversion webhook, and for the Certificate and the workload from which that gets its bundle.",
 	Why:   "An API server rejects an object that it cannot convert to the stored version.",
+	Once:  true,
 	Phase: Backends,
 	Draw: func(w *World) {
-		definitions := definitionsOf(w)
+		definitions := w.definitions()
 		for kind, sources := range w.ByKind {
 			if !slices.ContainsFunc(definitions[kind], func(crd int32) bool { return converts(w.content[crd]) }) {
 				continue
@@ -27,23 +28,25 @@ var conversion = Rule{
 	},
 }
 
-// waitForConversion draws the edges of one custom resource. Where the bundle of certificates is added
-// on the cluster, the definition must not be in an earlier tier than the workload: that
-// tier would wait for a bundle that comes later.
+// waitForConversion draws the edges of one custom resource, to what serves the webhook and what makes its bundle of
+// certificates. Where the bundle is added on the cluster, the definition must not be in an earlier tier than these:
+// that tier would wait for a bundle that comes later. If one of them needs the definition, nothing waits for the bundle.
 func (s *surroundings) waitForConversion(v, crd int32) {
 	o := s.content[crd]
 	client := o.Map("spec", "conversion", "webhook", "clientConfig")
 	service, _ := client["service"].(map[string]any)
-	reason := Reason{Field: "apiVersion", Why: fmt.Sprintf("apiVersion: %s is converted by the webhook of %s", s.content[v].APIVersion(), o.ID.Name), Once: true}
-	follows := false
-	for _, to := range s.behind(crd, service) {
-		if s.Reaches(to, v) {
-			continue
-		}
+	reason := Reason{Field: "apiVersion", Why: fmt.Sprintf("apiVersion: %s is converted by the webhook of %s", s.content[v].APIVersion(), o.ID.Name)}
+	makers := s.bundleMakers(crd)
+	behind := slices.Concat(s.behind(crd, service), makers)
+	follows := len(behind) > 0 && (isInjected(o) || isEmptyBundle(client["caBundle"])) && !slices.ContainsFunc(behind, func(to int32) bool { return s.Reaches(to, crd) })
+	for _, to := range behind {
 		s.Wait(v, to, reason)
-		if (isInjected(o) || isEmptyBundle(client["caBundle"])) && !s.Reaches(to, crd) {
-			s.Wait(crd, to, Reason{Field: "spec.conversion.webhook.clientConfig", Why: "its conversion webhook is served behind it", Folds: true, OrderOnly: true, Once: true})
-			follows = true
+		switch {
+		case !follows:
+		case slices.Contains(makers, to):
+			s.Follow(crd, to, Reason{Field: "metadata.annotations", Why: "its bundle of certificates comes from it"})
+		default:
+			s.Follow(crd, to, Reason{Field: "spec.conversion.webhook.clientConfig", Why: "its conversion webhook is served behind it"})
 		}
 	}
 	if follows {

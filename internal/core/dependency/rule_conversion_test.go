@@ -33,6 +33,11 @@ func runPairCases(t *testing.T, rule string, cases map[string]pairCase) {
 	}
 }
 
+// gear is a resource of a version.
+func gear(version string) string {
+	return "apiVersion: example.net/" + version + "\nkind: Gear\nmetadata: {name: g}\n"
+}
+
 // converted is a definition with two versions and a webhook that converts the older one, and what
 // serves the webhook.
 const converted = `apiVersion: v1
@@ -67,9 +72,6 @@ spec: {selector: {matchLabels: {app: gears}}, template: {metadata: {labels: {app
 `
 
 func TestRuleConversion(t *testing.T) {
-	gear := func(version string) string {
-		return "apiVersion: example.net/" + version + "\nkind: Gear\nmetadata: {name: g}\n"
-	}
 	waits := []string{"Gear g waits for Deployment gears", "Gear g waits for Service gears"}
 	runPairCases(t, "conversion", map[string]pairCase{
 		"a resource of another version than the stored one is converted": {
@@ -84,15 +86,46 @@ func TestRuleConversion(t *testing.T) {
 		"a bundle that is added on the cluster is waited for in the tier of the workload": {
 			tree: seedOf("gears", strings.Replace(converted, "caBundle: LS0tLS1CRUdJTg==, ", "", 1), gear("v1beta1")),
 			want: slices.Concat([]string{
-				"CustomResourceDefinition gears.example.net waits for Deployment gears, folds", "CustomResourceDefinition gears.example.net waits for Service gears, folds",
+				"CustomResourceDefinition gears.example.net needs Deployment gears", "CustomResourceDefinition gears.example.net needs Service gears",
 				"Gear g waits for CustomResourceDefinition gears.example.net",
 			}, waits),
 		},
-		"a resource that the workload needs cannot wait": {
-			tree: seedOf("gears", strings.Replace(converted, "metadata: {name: gears, namespace: gears-system}\nspec: {selector: {matchLabels", "metadata: {name: gears, namespace: gears-system, annotations: {furrow.dev/depends-on: example.net/Gear/g}}\nspec: {selector: {matchLabels", 1), gear("v1beta1")),
-			want: []string{"Gear g waits for Service gears"},
-		},
 	})
+}
+
+// TestAResourceWaitsForTheBundleOfItsConversion: the definition is served at once, but its webhook cannot be called.
+func TestAResourceWaitsForTheBundleOfItsConversion(t *testing.T) {
+	const certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: serving, namespace: gears-system, annotations: {furrow.dev/depends-on: core/ConfigMap/shop/first}}\nspec: {secretName: tls}\n"
+	const first = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first, namespace: shop}\n"
+	const injector = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: cainjector, namespace: shop, annotations: {furrow.dev/depends-on: core/ConfigMap/shop/first}}\nspec: {template: {spec: {containers: [{name: c, image: quay.io/jetstack/cert-manager-cainjector:v1}]}}}\n"
+	injected := strings.Replace(strings.Replace(converted, "caBundle: LS0tLS1CRUdJTg==, ", "", 1), "metadata: {name: gears.example.net}", "metadata: {name: gears.example.net, annotations: {cert-manager.io/inject-ca-from: gears-system/serving}}", 1)
+	for _, version := range []string{"v1", "v1beta1"} {
+		for sentence, tree := range map[string]string{
+			"in one seed":  seedOf("gears", injected, gear(version), certificate, injector, first),
+			"in two seeds": seedOf("gears", injected, gear(version), certificate, first) + seedOf("a-manager", injector),
+		} {
+			level, deadlocks := levelsOf(t, oneCluster+tree)
+			gear, least := level["Gear g"], level["Certificate serving"]
+			if version == "v1beta1" { // an API server has it converted
+				least++
+			}
+			if gear < least || gear < level["Deployment cainjector"] || level["Certificate serving"] == 0 || len(deadlocks) > 0 {
+				t.Errorf("%s, in version %s: the levels are %v, and the deadlocks %v", sentence, version, level, deadlocks)
+			}
+			if version == "v1beta1" && level["CustomResourceDefinition gears.example.net"] < level["Certificate serving"] {
+				t.Errorf("%s: the tier of the definition waits for a bundle of a later one: %v", sentence, level)
+			}
+		}
+	}
+}
+
+// TestAResourceThatItsConverterNeedsIsACircle: no order is right.
+func TestAResourceThatItsConverterNeedsIsACircle(t *testing.T) {
+	needing := strings.Replace(converted, "metadata: {name: gears, namespace: gears-system}\nspec: {selector: {matchLabels", "metadata: {name: gears, namespace: gears-system, annotations: {furrow.dev/depends-on: example.net/Gear/g}}\nspec: {selector: {matchLabels", 1)
+	_, conflict := graphOf(t, oneCluster+seedOf("gears", needing, gear("v1beta1"))).Graph.Tiers(nil)
+	if conflict == nil || len(conflict.Edges) != 2 {
+		t.Errorf("got %v", conflict)
+	}
 }
 
 func TestRuleAPIService(t *testing.T) {

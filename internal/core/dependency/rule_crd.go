@@ -2,10 +2,7 @@ package dependency
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -16,7 +13,7 @@ var crd = Rule{
 	Doc:  "A custom resource waits for the CustomResourceDefinition of its group and kind.",
 	Why:  "An API server refuses an object of an unknown kind.",
 	Draw: func(w *World) {
-		definitions, in, aggregated := definitionsOf(w), w.installations(), aggregatedBy(w)
+		definitions, in := w.definitions(), w.installations()
 		missing := map[missingKind]*Finding{}
 		var order []*Finding
 		for kind, sources := range w.ByKind {
@@ -29,13 +26,10 @@ var crd = Rule{
 					w.Wait(v, to, reason)
 					continue
 				}
-				if _, served := w.Nearest(v, aggregated[groupVersion{kind.Group, o.Version}]); served {
+				if !w.isUnknown(v, o) {
 					continue
 				}
 				c := w.Cluster(v)
-				if Provides(*c, kind) || len(in.of(kind, c.Name)) > 0 {
-					continue
-				}
 				key := missingKind{w.graph.vertices[v].seed, kind, c.Name}
 				if missing[key] == nil {
 					missing[key] = &Finding{Reason: v1alpha1.ReasonMissingDependency, Seed: w.Vertex(v).Seed, Object: o.ID, Cluster: c.Name, Missing: true,
@@ -51,6 +45,22 @@ var crd = Rule{
 	},
 }
 
+// isUnknown reports whether nothing is known to bring the kind of an object to its cluster.
+func (w *World) isUnknown(v int32, o *manifest.Object) bool {
+	kind := o.ID.GroupKind()
+	if _, defined := w.Nearest(v, w.definitions()[kind]); defined {
+		return false
+	}
+	if w.aggregated == nil {
+		w.aggregated = aggregatedBy(w)
+	}
+	if _, served := w.Nearest(v, w.aggregated[groupVersion{kind.Group, o.Version}]); served {
+		return false
+	}
+	c := w.Cluster(v)
+	return !c.HasKind(kind) && len(w.installations().of(kind, c.Name)) == 0
+}
+
 // missingKind is what one finding is about, however many objects have the kind.
 type missingKind struct {
 	seed    int32
@@ -60,8 +70,11 @@ type missingKind struct {
 
 var definitionKind = manifest.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// definitionsOf lists the CustomResourceDefinitions of each kind.
-func definitionsOf(w *World) map[manifest.GroupKind][]int32 {
+// definitions lists the CustomResourceDefinitions of each kind.
+func (w *World) definitions() map[manifest.GroupKind][]int32 {
+	if w.defined != nil {
+		return w.defined
+	}
 	definitions := map[manifest.GroupKind][]int32{}
 	for v, o := range w.VerticesOf(definitionKind) {
 		if kind, _, ok := manifest.DefinedScope(*o); ok {
@@ -71,26 +84,6 @@ func definitionsOf(w *World) map[manifest.GroupKind][]int32 {
 	for _, list := range definitions {
 		w.Sort(list)
 	}
+	w.defined = definitions
 	return definitions
-}
-
-// Provides reports whether a cluster has the kind although no seed contains it. It compares by group
-// and by the regular plurals of the kind, because names of CRDs and API versions are all that is known
-// of what a cluster provides. A kind with an irregular plural is reported as missing, which is a warning and
-// blocks nothing.
-func Provides(c catalog.Cluster, kind manifest.GroupKind) bool {
-	singular := strings.ToLower(kind.Kind)
-	plurals := []string{singular + "s", singular + "es", strings.TrimSuffix(singular, "y") + "ies", singular}
-	for _, version := range c.Provides.APIVersions {
-		if strings.HasPrefix(version, kind.Group+"/") {
-			return true
-		}
-	}
-	for _, name := range c.Provides.CustomResourceDefinitions {
-		plural, group, _ := strings.Cut(name, ".")
-		if group == kind.Group && slices.Contains(plurals, strings.ReplaceAll(plural, "-", "")) {
-			return true
-		}
-	}
-	return false
 }

@@ -9,9 +9,10 @@ import (
 )
 
 var declared = Rule{
-	Name: "declared",
-	Doc:  "An object waits for those that its annotations name, in the form of Furrow, cli-utils, kapp or Planter, and for those in spec.dependsOn of Flux.",
-	Why:  "Some dependencies are in no field.",
+	Name:      "declared",
+	Doc:       "An object waits for those that its annotations name, in the form of Furrow, cli-utils, kapp or Planter, and for those in spec.dependsOn of Flux.",
+	Why:       "Some dependencies are in no field.",
+	OrderOnly: true,
 	Draw: func(w *World) {
 		groups := newChangeGroups(w)
 		for kind, sources := range w.ByKind {

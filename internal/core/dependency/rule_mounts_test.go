@@ -19,16 +19,17 @@ func TestRuleMounts(t *testing.T) {
 	definition := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: certificates.cert-manager.io}\nspec: {group: cert-manager.io, scope: Namespaced, names: {kind: Certificate, plural: certificates}}\n"
 	runPairCases(t, "mounts", map[string]pairCase{
 		"a workload whose ConfigMap waits for a webhook is not before it": {
-			tree: seedOf("guard", guardOfConfigMaps(t)) + seedOf("shop", mounting, settings), want: []string{"Deployment web waits for ConfigMap settings, folds"},
+			tree: seedOf("guard", guardOfConfigMaps(t)) + seedOf("shop", mounting, settings), want: []string{"Deployment guard needs ServiceAccount guard", "Deployment web needs ConfigMap settings"},
 		},
 		"nor before what brings its Secret": {
-			tree: seedOf("widgets", read(t, "webhook/widgets.yaml"), definition), want: []string{"Deployment controller-manager waits for Certificate serving-cert, folds"},
+			tree: seedOf("widgets", read(t, "webhook/widgets.yaml"), definition), want: []string{"Deployment controller-manager needs Certificate serving-cert"},
 		},
 		"where both only wait for their Namespace, nothing is drawn": {
 			tree: seedOf("shop", shopNamespace, mounting, settings),
 		},
-		"a ConfigMap that waits for the workload cannot be waited for": {
+		"also where the ConfigMap waits for the workload, which is a deadlock": {
 			tree: seedOf("shop", mounting, strings.Replace(settings, "namespace: shop", "namespace: shop, annotations: {furrow.dev/depends-on: apps/Deployment/shop/web}", 1)),
+			want: []string{"Deployment web needs ConfigMap settings"},
 		},
 	})
 }

@@ -2,8 +2,6 @@ package dependency
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 
@@ -18,6 +16,8 @@ var namespace = Rule{
 		var name string // of the last object: objects are in order of namespace within their kind
 		var everywhere []int32
 		var reason Reason
+		missing := map[missingNamespace]*Finding{}
+		var order []*Finding
 		for v := range w.Sources {
 			id := w.ID(v)
 			if id.Namespace == "" {
@@ -33,17 +33,26 @@ var namespace = Rule{
 				continue
 			}
 			c := w.Cluster(v)
-			if existsAlways(name, c.Source.Namespace) || slices.Contains(c.Provides.AllNamespaces(), name) {
+			if c.HasNamespace(name) {
 				continue
 			}
-			w.Warn(v, Finding{Reason: v1alpha1.ReasonMissingDependency, Cluster: c.Name, Missing: true,
-				Message: fmt.Sprintf("no seed contains Namespace %q for cluster %s", name, c.Name),
-				Next:    "Add it, or list it in spec.provides.namespaces of the Cluster."})
+			key := missingNamespace{w.graph.vertices[v].seed, name, c.Name}
+			if missing[key] == nil {
+				missing[key] = &Finding{Reason: v1alpha1.ReasonMissingDependency, Seed: w.Vertex(v).Seed, Object: id, Cluster: c.Name, Missing: true,
+					Message: fmt.Sprintf("no seed contains Namespace %q for cluster %s", name, c.Name),
+					Next:    "Add it, or list it in spec.provides.namespaces of the Cluster."}
+				order = append(order, missing[key])
+			}
+			missing[key].Objects++
+		}
+		for _, f := range order {
+			w.result.Warnings = append(w.result.Warnings, *f)
 		}
 	},
 }
 
-// existsAlways reports whether every cluster has the namespace; the reconciler's is one.
-func existsAlways(name, reconciler string) bool {
-	return name == "default" || strings.HasPrefix(name, "kube-") || name == reconciler
+// missingNamespace is what one finding is about, however many objects are in the Namespace.
+type missingNamespace struct {
+	seed          int32
+	name, cluster string
 }

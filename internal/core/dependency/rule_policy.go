@@ -8,39 +8,45 @@ import (
 )
 
 var policy = Rule{
-	Name:  "policy",
-	Doc:   "An object that a ValidatingAdmissionPolicy may deny waits for the binding, and that for policy and parameters. If those need the object, the binding waits for it.",
-	Why:   "Until its parameters exist, a policy may deny all that it matches, and what is created before the policy is never checked.",
-	Phase: Admission,
+	Name:      "policy",
+	Doc:       "An object that a ValidatingAdmissionPolicy or MutatingAdmissionPolicy may deny or change waits for the binding, and that for policy and parameters. If those need the object, the binding waits for it.",
+	Why:       "Until its parameters exist, a policy may deny all that it matches, and what is created before the policy is never checked.",
+	OrderOnly: true,
+	Once:      true,
+	Phase:     Admission,
 	Draw: func(w *World) {
-		bindings := bindingsOf(w)
-		if len(bindings) == 0 {
-			return
-		}
-		s := w.surroundings()
-		for v, o := range w.VerticesOf(policyKind) {
-			if w.leaving[v] || o.Text("spec", "failurePolicy") == "Ignore" {
+		for _, kind := range policyKinds {
+			bindings := bindingsOf(w, kind)
+			if len(bindings) == 0 {
 				continue
 			}
-			for _, b := range w.On(v, bindings) {
-				if binding := w.content[b]; binding.Text("spec", "policyName") == o.ID.Name && slices.Contains(stringsOf(binding.Slice("spec", "validationActions")), "Deny") {
-					s.drawPolicy(v, b)
+			s := w.surroundings()
+			for v, o := range w.VerticesOf(kind) {
+				if w.leaving[v] || o.Text("spec", "failurePolicy") == "Ignore" {
+					continue
+				}
+				for _, b := range w.On(v, bindings) {
+					if w.content[b].Text("spec", "policyName") == o.ID.Name {
+						s.drawPolicy(v, b)
+					}
 				}
 			}
 		}
 	},
 }
 
-var (
-	policyKind        = manifest.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}
-	policyBindingKind = manifest.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}
-)
+// policyKinds are those of admission policies. The kind of their bindings has the same name with Binding.
+var policyKinds = []manifest.GroupKind{
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"},
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy"},
+}
 
-// bindingsOf lists the bindings of policies in seeds.
-func bindingsOf(w *World) []int32 {
+// bindingsOf lists the bindings in seeds of policies of a kind, but for validations that deny nothing.
+func bindingsOf(w *World, policy manifest.GroupKind) []int32 {
 	var bindings []int32
-	for v := range w.VerticesOf(policyBindingKind) {
-		if !w.leaving[v] {
+	for v, o := range w.VerticesOf(manifest.GroupKind{Group: policy.Group, Kind: policy.Kind + "Binding"}) {
+		mutates := policy.Kind == "MutatingAdmissionPolicy"
+		if !w.leaving[v] && (mutates || slices.Contains(stringsOf(o.Slice("spec", "validationActions")), "Deny")) {
 			bindings = append(bindings, v)
 		}
 	}
@@ -58,12 +64,12 @@ func (s *surroundings) drawPolicy(v, binding int32) {
 			if to != v {
 				why = "it has the parameters of the binding"
 			}
-			s.Wait(binding, to, Reason{Field: "spec", Why: why, OrderOnly: to != v, Once: true})
+			s.Wait(binding, to, Reason{Field: "spec", Why: why})
 		}
 	}
 	policy, bound := s.constraints(v, "spec", "matchConstraints"), s.constraints(binding, "spec", "matchResources")
 	policy.conditions = expressionsOf(s.content[v].Slice("spec", "matchConditions"))
-	needed, awaited := s.Needs(binding), s.awaited[binding]
+	needed, awaited := s.NeedsToBeReady(binding), s.awaited[binding]
 	for _, b := range s.beside(v) {
 		if isExempt(s.ID(b).GroupKind()) {
 			continue
@@ -80,7 +86,7 @@ func (s *surroundings) drawPolicy(v, binding int32) {
 				continue
 			}
 		}
-		reason := Reason{Field: "spec.matchConstraints", Why: "policy " + s.ID(v).Name + " " + what, OrderOnly: true, Once: true}
+		reason := Reason{Field: "spec.matchConstraints", Why: "policy " + s.ID(v).Name + " " + what}
 		switch {
 		case !needed[b] && s.draws(b):
 			s.Wait(b, binding, reason)

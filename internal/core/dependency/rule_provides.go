@@ -2,8 +2,11 @@ package dependency
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/installs"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -75,14 +78,18 @@ func (w *World) installations() *installations {
 		if o == idle {
 			continue
 		}
-		found, wrong := installs(w, v, o)
+		found, wrong := installed(w, v, o)
 		if wrong != "" {
 			in.wrong = append(in.wrong, wrongAnnotation{v, Finding{Reason: v1alpha1.ReasonInvalidDependency, Field: v1alpha1.AnnotationProvides,
 				Message: fmt.Sprintf("annotation %s: %q is not an API group, nor a kind of one", v1alpha1.AnnotationProvides, wrong), Next: "Write groups as in cert-manager.io or *.upbound.io, or kinds as in Issuer.cert-manager.io."}})
 			continue
 		}
-		_, installer := installers()[o.ID.GroupKind()]
-		if len(found.apis) == 0 && !installer {
+		if own := o.ID.GroupKind(); o.Annotation(v1alpha1.AnnotationProvides) != "" && len(found.apis) > 0 && !slices.ContainsFunc(found.apis, func(a installs.API) bool { return !a.Has(own) }) {
+			in.wrong = append(in.wrong, wrongAnnotation{v, Finding{Reason: v1alpha1.ReasonInvalidDependency, Field: v1alpha1.AnnotationProvides,
+				Message: fmt.Sprintf("annotation %s: an object cannot install its own kind, %s", v1alpha1.AnnotationProvides, own), Next: "List what the cluster has in spec.provides.customResourceDefinitions of the Cluster."}})
+			continue
+		}
+		if len(found.apis) == 0 && !installs.IsInstaller(o.ID.GroupKind()) {
 			idle = o
 			continue
 		}
@@ -104,8 +111,7 @@ func (w *World) installations() *installations {
 // mayInstall visits the vertices that have annotations or are of a kind that installs others.
 func (w *World) mayInstall(yield func(int32, *manifest.Object) bool) {
 	for _, run := range w.runs {
-		_, installer := installers()[run.kind]
-		ofKind := installer || definerReady[run.kind] != ""
+		ofKind := installs.IsInstaller(run.kind) || definerReady[run.kind] != ""
 		such := func(v int32) bool { return w.hasContent(v) && (ofKind || w.annotated[v]) }
 		for v, o := range w.those(such, run.first, run.end) {
 			if !yield(v, o) {
@@ -124,7 +130,7 @@ func (in *installations) of(kind manifest.GroupKind, cluster string) []installat
 	}
 	for _, i := range in.on[cluster] {
 		for _, a := range i.apis {
-			if a.has(kind) {
+			if a.Has(kind) {
 				list = append(list, i)
 				break
 			}
@@ -134,11 +140,34 @@ func (in *installations) of(kind manifest.GroupKind, cluster string) []installat
 	return list
 }
 
-// next says what to do about a kind that nothing installs on a cluster. An installer that is there
-// may do so; only its author knows.
+// next says what to do about a kind that nothing installs on a cluster. An installer of unknown content may
+// install it. Of several, next names the one that is called like the API group.
 func (in *installations) next(w *World, kind manifest.GroupKind, cluster string) string {
-	if unknown := in.unknown[cluster]; len(unknown) > 0 {
-		return fmt.Sprintf("Add it, or annotate %s with %s: %s if that installs it, or list it in spec.provides.customResourceDefinitions of the Cluster.", w.ID(unknown[0]), v1alpha1.AnnotationProvides, kind.Group)
+	unknown := slices.DeleteFunc(slices.Clone(in.unknown[cluster]), func(v int32) bool { return w.ID(v).GroupKind() == kind })
+	likely := slices.DeleteFunc(slices.Clone(unknown), func(v int32) bool { return !namedAlike(w.ID(v).Name, kind.Group) })
+	which := ""
+	switch {
+	case len(likely) == 1:
+		which = w.ID(likely[0]).String()
+	case len(unknown) == 1:
+		which = w.ID(unknown[0]).String()
+	case len(unknown) > 1:
+		which = fmt.Sprintf("the one of %d installers in the fleet's seeds that brings it", len(unknown))
+	default:
+		return "Add it, or list it in spec.provides.customResourceDefinitions of the Cluster."
 	}
-	return "Add it, or list it in spec.provides.customResourceDefinitions of the Cluster."
+	return fmt.Sprintf("Add it, or annotate %s with %s: %s if that installs it, or list it in spec.provides.customResourceDefinitions of the Cluster.", which, v1alpha1.AnnotationProvides, kind.Group)
+}
+
+// namedAlike reports whether an installer has the name of an API group, as external-dns has that of
+// externaldns.k8s.io.
+func namedAlike(name, group string) bool {
+	letters := strings.NewReplacer("-", "", ".", "").Replace
+	for part := range strings.SplitSeq(group, ".") {
+		part = letters(part)
+		if len(part) > 3 && strings.Contains(letters(name), part) {
+			return true
+		}
+	}
+	return len(letters(name)) > 3 && strings.Contains(letters(group), letters(name))
 }

@@ -3,10 +3,6 @@ package dependency
 import (
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 const (
@@ -60,6 +56,10 @@ func TestRuleProvides(t *testing.T) {
 			tree:       fleet + "-- seeds/certs.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: crds, namespace: default, annotations: {furrow.dev/provides: \"cert-manager.io, Issuer\"}}\n",
 			wantErrors: []string{"certs: core/ConfigMap/default/crds: InvalidDependency field=furrow.dev/provides"},
 		},
+		"an object that is said to install its own kind alone is an error": {
+			tree:       fleet + "-- seeds/certs.yaml --\n" + strings.Replace(helmRelease, "namespace: default", "namespace: default, annotations: {furrow.dev/provides: helm.toolkit.fluxcd.io}", 1) + "{chart: {spec: {chart: a}}}\n",
+			wantErrors: []string{"certs: helm.toolkit.fluxcd.io/HelmRelease/default/certs: InvalidDependency field=furrow.dev/provides"},
+		},
 		"a resource waits for its CustomResourceDefinition and for the package that runs it": {
 			tree:      fleet + issuer + release("{chart: {spec: {chart: cert-manager}}}") + "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: issuers.cert-manager.io}\nspec: {group: cert-manager.io, scope: Namespaced, names: {kind: Issuer, plural: issuers}}\n",
 			wantEdges: waitsFor("helm.toolkit.fluxcd.io/HelmRelease/default/certs", "it installs cert-manager", "certs"),
@@ -101,78 +101,33 @@ func TestRuleProvides(t *testing.T) {
 	})
 }
 
-func TestProvidedAPIs(t *testing.T) {
-	kind := func(text string) manifest.GroupKind {
-		name, group, _ := strings.Cut(text, ".")
-		return manifest.GroupKind{Group: group, Kind: name}
+// TestTheHintNamesTheInstallerThatTheKindIsOf: of several installers whose content nobody knows, the first
+// by name is as good as any other.
+func TestTheHintNamesTheInstallerThatTheKindIsOf(t *testing.T) {
+	release := func(name string) string {
+		return strings.ReplaceAll(helmRelease, "certs", name) + "{chart: {spec: {chart: unknown-" + name + "}}}\n"
 	}
-	for text, c := range map[string]struct{ has, lacks []string }{
-		"cert-manager.io":                      {[]string{"Issuer.cert-manager.io"}, []string{"Order.acme.cert-manager.io", "Issuer.my-cert-manager.io"}},
-		"*.upbound.io":                         {[]string{"Bucket.s3.upbound.io", "VPC.ec2.aws.upbound.io"}, []string{"Thing.upbound.io", "Thing.myupbound.io"}},
-		"Issuer.cert-manager.io":               {[]string{"Issuer.cert-manager.io"}, []string{"ClusterIssuer.cert-manager.io", "Issuer.example.com"}},
-		"AWS*.infrastructure.cluster.x-k8s.io": {[]string{"AWSCluster.infrastructure.cluster.x-k8s.io"}, []string{"AzureCluster.infrastructure.cluster.x-k8s.io", "AWSCluster.controlplane.cluster.x-k8s.io"}},
+	for sentence, tt := range map[string]struct {
+		releases []string
+		want     string
+	}{
+		"one of the same name":   {[]string{"agregarr", "external-dns", "radarr"}, "annotate helm.toolkit.fluxcd.io/HelmRelease/default/external-dns with"},
+		"several of other names": {[]string{"agregarr", "radarr"}, "annotate the one of 2 installers"},
+		"the only one":           {[]string{"agregarr"}, "annotate helm.toolkit.fluxcd.io/HelmRelease/default/agregarr with"},
+		"none":                   {nil, "Add it, or list it in spec.provides"},
 	} {
-		a, ok := parseAPI(text)
-		if !ok {
-			t.Errorf("%s is not read", text)
-		}
-		for _, k := range c.has {
-			if !a.has(kind(k)) {
-				t.Errorf("%s lacks %s", text, k)
+		t.Run(sentence, func(t *testing.T) {
+			tree := fluxIsThere + "-- seeds/dns.yaml --\napiVersion: externaldns.k8s.io/v1alpha1\nkind: DNSEndpoint\nmetadata: {name: a, namespace: default}\n"
+			for _, name := range tt.releases {
+				tree += "---\n" + release(name)
 			}
-		}
-		for _, k := range c.lacks {
-			if a.has(kind(k)) {
-				t.Errorf("%s has %s", text, k)
+			var hints []string
+			for _, f := range graphOf(t, tree).Warnings {
+				hints = append(hints, f.Next)
 			}
-		}
-	}
-	for _, text := range []string{"", "*", "*.", "apps", "Issuer", "*Issuer.cert-manager.io", "Issuer.", "cert-manager.io/v1", "a b.c", "Is-.x.y", "..", "*.*.io"} {
-		if a, ok := parseAPI(text); ok {
-			t.Errorf("%q is read as %+v", text, a)
-		}
-	}
-}
-
-func TestNamesOfPackages(t *testing.T) {
-	for text, want := range map[string]string{
-		"cert-manager": "cert-manager", "jetstack/cert-manager": "cert-manager", "oci://quay.io/jetstack/charts/cert-manager:v1.19.0": "cert-manager",
-		"xpkg.upbound.io/upbound/provider-aws-s3@sha256:00": "provider-aws-s3", "https://example.com/charts/keda-2.1.tgz": "keda-2.1", "a/": "a", "": "",
-	} {
-		if got := plainName(text); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
-		}
-	}
-}
-
-func TestTheLongestRowOfAPackageCounts(t *testing.T) {
-	i := installers()[manifest.GroupKind{Group: "pkg.crossplane.io", Kind: "Provider"}]
-	for name, want := range map[string]string{"provider-azuread-users": "azuread.upbound.io", "provider-azure-network": "azure.upbound.io", "provider-family-aws": "aws.upbound.io", "unknown": ""} {
-		got := ""
-		if apis := i.named(name); len(apis) > 0 {
-			got = apis[0].group
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-func FuzzProvides(f *testing.F) {
-	for _, text := range []string{"cert-manager.io", "*.upbound.io, Issuer.cert-manager.io", "AWS*.infrastructure.cluster.x-k8s.io", ",,", "*", "A.", "é.io"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if a, ok := parseAPI(text); ok {
-			if a.group == "" || a.has(manifest.GroupKind{Group: "", Kind: "Pod"}) {
-				t.Errorf("%q has the core group", text)
+			if len(hints) != 1 || !strings.Contains(hints[0], tt.want) {
+				t.Errorf("the hints are %q", hints)
 			}
-			if !a.below && a.kind == "" && !a.has(manifest.GroupKind{Group: text, Kind: "Any"}) {
-				t.Errorf("%q does not have its own group", text)
-			}
-		}
-		if name := plainName(text); strings.ContainsAny(name, "/@:") {
-			t.Errorf("%q is %q", text, name)
-		}
-	})
+		})
+	}
 }

@@ -9,10 +9,11 @@ import (
 )
 
 var waves = Rule{
-	Name:  "waves",
-	Doc:   "An object waits for those of its seed and cluster that are in the wave before: hooks of Helm and Argo CD by weight, before and after all else, and sync waves of Argo CD.",
-	Why:   "A chart or application relies on the order that its annotations ask for.",
-	Phase: Ordered,
+	Name:      "waves",
+	Doc:       "An object waits for those of its seed and cluster that are in the wave before: hooks of Helm and Argo CD by weight, before and after all else, and sync waves of Argo CD.",
+	Why:       "A chart or application relies on the order that its annotations ask for.",
+	OrderOnly: true,
+	Phase:     Ordered,
 	Draw: func(w *World) {
 		for _, of := range wavesOf(w) {
 			slices.SortStableFunc(of, func(a, b inWave) int { return a.Compare(b.Wave) })
@@ -22,8 +23,8 @@ var waves = Rule{
 				for end < len(of) && of[end].Compare(of[start].Wave) == 0 {
 					end++
 				}
-				w.waitForWave(of[start:end], before)
-				before, start = of[start:end], end
+				skipped := w.waitForWave(of[start:end], before)
+				before, start = append(skipped, of[start:end]...), end
 			}
 		}
 	},
@@ -75,23 +76,34 @@ func wavesOf(w *World) [][]inWave {
 	return all
 }
 
-// waitForWave draws edges from all of a wave to all of the one before, except where the earlier
-// object depends on the later one: what an API server needs counts before what a wave asks for.
-// What the wave before needs is found once: the edges drawn here add nothing to it.
-func (w *World) waitForWave(wave, before []inWave) {
+// waitForWave draws edges from all of a wave to all of the one before. Where the earlier object needs the
+// later one, the edge is only shown: what an API server or a pod needs counts before what a wave asks for.
+// What the wave before needs is found once: the edges drawn here add nothing to it. It returns what nothing of the
+// wave waits for: the next wave has to do that itself.
+func (w *World) waitForWave(wave, before []inWave) (skipped []inWave) {
 	vertices := make([]int32, len(before))
 	for i, b := range before {
 		vertices[i] = b.vertex
 	}
-	needs := w.Needs(vertices...)
+	needs := w.NeedsToBeReady(vertices...)
+	needsOf := map[int32]map[int32]bool{} // each of the wave before, where it is asked for
+	awaited := make(map[int32]bool, len(before))
 	for _, from := range wave {
 		for _, to := range before {
-			if needs[from.vertex] && w.Reaches(to.vertex, from.vertex) {
+			reason := reasonOf(from.Wave, to.Wave)
+			if needs[from.vertex] && needsOf[to.vertex] == nil {
+				needsOf[to.vertex] = w.NeedsToBeReady(to.vertex)
+			}
+			if needsOf[to.vertex][from.vertex] {
+				reason.Why += ", but that needs it"
+				w.Show(from.vertex, to.vertex, reason)
 				continue
 			}
-			w.Wait(from.vertex, to.vertex, reasonOf(from.Wave, to.Wave))
+			awaited[to.vertex] = true
+			w.Wait(from.vertex, to.vertex, reason)
 		}
 	}
+	return slices.DeleteFunc(slices.Clone(before), func(b inWave) bool { return awaited[b.vertex] })
 }
 
 // reasonOf says which of the two annotations puts one wave after the other.
@@ -107,5 +119,5 @@ func reasonOf(from, to manifest.Wave) Reason {
 	if where == "" {
 		why += " of what comes before"
 	}
-	return Reason{Field: where, Why: why, OrderOnly: true}
+	return Reason{Field: where, Why: why}
 }

@@ -1,15 +1,23 @@
 package dependency
 
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+)
+
 var webhook = Rule{
-	Name:  "webhook",
-	Doc:   "An object that a webhook may match, which fails closed, waits for the configuration and the workload behind its Service. If that needs the object, the configuration waits for the object.",
-	Why:   "An API server rejects an object when a webhook that matches it does not answer.",
-	Phase: Admission,
+	Name:      "webhook",
+	Doc:       "An object that a webhook may match, which fails closed, waits for the configuration and the workload behind its Service. If that needs the object, the configuration waits for the object.",
+	Why:       "An API server rejects an object when a webhook that matches it does not answer.",
+	OrderOnly: true,
+	Once:      true,
+	Phase:     Admission,
 	Draw: func(w *World) {
-		for v, o := range w.VerticesOf(validatingKind, mutatingKind) {
-			if c, _ := configurationOf(o); !w.leaving[v] && len(c.webhooks) > 0 {
-				w.surroundings().drawWebhooks(v, c)
-			}
+		for _, c := range configurationsOf(w) {
+			w.surroundings().drawWebhooks(c.vertex, c.configuration)
 		}
 		for i, c := range w.clusters {
 			if len(c.Provides.WebhookConfigurations) > 0 {
@@ -17,6 +25,45 @@ var webhook = Rule{
 			}
 		}
 	},
+}
+
+// inOrder is a configuration and how much its backends need.
+type inOrder struct {
+	vertex int32
+	configuration
+	needs int
+}
+
+// configurationsOf lists the configurations of seeds whose webhooks fail closed, those first whose backends
+// need least. What is decided first decides for the rest: where two configurations match what the backend
+// of the other one needs, the one that needs more comes later. Names decide only between equals.
+func configurationsOf(w *World) []inOrder {
+	var all []inOrder
+	for v, o := range w.VerticesOf(validatingKind, mutatingKind) {
+		if c, _ := configurationOf(o); !w.leaving[v] && len(c.webhooks) > 0 {
+			all = append(all, inOrder{vertex: v, configuration: c})
+		}
+	}
+	if len(all) == 1 {
+		return all
+	}
+	s := w.surroundings()
+	for i := range all {
+		all[i].needs = len(s.component(all[i].backends(s)))
+	}
+	slices.SortStableFunc(all, func(a, b inOrder) int {
+		return cmp.Or(cmp.Compare(a.needs, b.needs), w.ID(a.vertex).Compare(w.ID(b.vertex)))
+	})
+	return all
+}
+
+// backends lists the Services and workloads behind all webhooks.
+func (c inOrder) backends(s *surroundings) []int32 {
+	var out []int32
+	for _, h := range c.webhooks {
+		out = append(out, s.behind(c.vertex, h.service)...)
+	}
+	return out
 }
 
 // drawWebhooks draws the edges of one configuration.
@@ -34,7 +81,8 @@ func (s *surroundings) drawWebhooks(v int32, c configuration) {
 		served[i] = s.behind(v, h.service)
 		workloads = append(workloads, served[i]...)
 	}
-	own, needed := s.Needs(v), s.component(workloads)
+	s.warnOfNoBackend(v, c, served)
+	own, needed := s.NeedsToBeReady(v), s.component(workloads)
 	awaited, ready := s.awaited[v], ""
 	if c.injected && len(workloads) > 0 && own[workloads[0]] {
 		ready = hasBundle(s.ID(v).Name)
@@ -53,16 +101,37 @@ func (s *surroundings) drawWebhooks(v int32, c configuration) {
 			why := h.title() + " " + what
 			switch {
 			case !turned && s.draws(b):
-				s.Wait(b, v, Reason{Field: h.field + ".rules", Why: why, Ready: ready, OrderOnly: true, Once: true})
+				s.Wait(b, v, Reason{Field: h.field + ".rules", Why: why, Ready: ready})
 				for _, to := range served[i] {
-					s.Wait(b, to, Reason{Field: h.field + ".clientConfig.service", Why: why, OrderOnly: true, Once: true})
+					s.Wait(b, to, Reason{Field: h.field + ".clientConfig.service", Why: why})
 				}
 			case turned && awaited && s.Reaches(b, v):
-				s.Show(b, v, Reason{Field: h.field + ".rules", Why: why + ", and the webhook needs it: neither can be first", OrderOnly: true, Once: true})
+				s.Show(b, v, Reason{Field: h.field + ".rules", Why: why + ", and the webhook needs it: neither can be first"})
 			case turned && s.draws(v):
-				s.Wait(v, b, Reason{Field: h.field + ".rules", Why: why + ", which the webhook needs", OrderOnly: true, Once: true})
+				s.Wait(v, b, Reason{Field: h.field + ".rules", Why: why + ", which the webhook needs"})
 			}
 		}
+	}
+}
+
+// warnOfNoBackend warns of webhooks whose Service no seed has, if they match objects of the plan: an API
+// server rejects those in any order. Mostly the Service went to another Namespace than it should.
+func (s *surroundings) warnOfNoBackend(v int32, c configuration, served [][]int32) {
+	for i := range c.webhooks {
+		h := &c.webhooks[i]
+		if h.service == nil || len(served[i]) > 0 || !s.draws(v) || !slices.ContainsFunc(s.beside(v), func(b int32) bool {
+			_, answer := s.matched(&h.matcher, b, false)
+			return answer == yes && !isExempt(s.ID(b).GroupKind())
+		}) {
+			continue
+		}
+		cluster := s.Cluster(v).Name
+		if s.Cluster(v).HasObject(serviceOf(h.service)) {
+			continue
+		}
+		s.Warn(v, Finding{Reason: v1alpha1.ReasonMissingDependency, Cluster: cluster, Missing: true, Field: h.field + ".clientConfig.service",
+			Message: fmt.Sprintf("no seed contains Service %v of Namespace %v for cluster %s, which answers for %s: unless it is on the cluster, the API server rejects objects of the plan", h.service["name"], h.service["namespace"], cluster, h.title()),
+			Next:    "Add it, correct its namespace (charts often do not write metadata.namespace), or list it in spec.provides.objects of the Cluster."})
 	}
 }
 

@@ -52,13 +52,8 @@ func pairs(g *Graph, rules ...string) []string {
 		if !slices.Contains(rules, r.Rule) {
 			continue
 		}
-		line := short(g.Object(e.From)) + " waits for " + short(g.Object(e.To))
-		if r.Folds {
-			line += ", folds"
-		}
-		if r.Kind == Soft {
-			line += ", soft"
-		}
+		verb := map[Kind]string{Hard: " waits for ", Weak: " needs ", Soft: " waits softly for "}[r.Kind]
+		line := short(g.Object(e.From)) + verb + short(g.Object(e.To))
 		if !slices.Contains(out, line) {
 			out = append(out, line)
 		}
@@ -225,7 +220,7 @@ func TestAWebhookOnTheKindOfItsOwnBackend(t *testing.T) {
 		b := makeGraph()
 		b.vertices = verticesOf(g)
 		for _, e := range g.Edges {
-			if !leaveOut(e) {
+			if !leaveOut(e) && g.Reason(e).Kind == Hard {
 				b.waits = append(b.waits, [2]Vertex{g.Vertex(e.From), g.Vertex(e.To)})
 			}
 		}

@@ -22,7 +22,7 @@ func TestEveryRuleSaysWhatItDoesAndWhy(t *testing.T) {
 			t.Errorf("rule %s does not say what it does, or why", r.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"namespace", "crd", "cluster", "declared", "plugin", "admission", "provides", "backend", "conversion", "apiservice", "webhook", "policy", "waves", "mounts"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"namespace", "crd", "cluster", "declared", "plugin", "admission", "provides", "network", "backend", "conversion", "apiservice", "webhook", "policy", "waves", "unknown", "mounts", "references", "controller", "storage", "routes", "bundle", "patches", "last"}, names); diff != "" {
 		t.Errorf("the rules differ (-want +got):\n%s", diff)
 	}
 }
@@ -74,6 +74,10 @@ func TestRuleNamespace(t *testing.T) {
 			tree:       fleet + "-- seeds/base.yaml --\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop, annotations: {furrow.dev/cluster: mgmt}}\n-- seeds/web.yaml --\n" + shopContent,
 			wantWarned: []string{"web: core/ConfigMap/shop/c: MissingDependency cluster=edge"},
 		},
+		"many objects of a Namespace that nobody has are one warning": {
+			tree:       fleet + "-- seeds/web.yaml --\n" + shopContent + "---\n" + strings.Replace(shopContent, "name: c", "name: d", 1) + "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: c, namespace: shop}\n",
+			wantWarned: []string{"web: core/ConfigMap/shop/c: MissingDependency cluster=edge"},
+		},
 		"default, kube-* and the reconciler's namespace are everywhere": {
 			tree: fleet + "-- seeds/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: kube-public}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: flux-system}\n",
 		},
@@ -106,6 +110,13 @@ func TestRuleCRD(t *testing.T) {
 			tree:       fleet + "-- seeds/api.yaml --\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: slices.example.com, annotations: {furrow.dev/cluster: mgmt}}\nspec: {group: example.com, scope: Cluster, names: {kind: Slice, plural: slices}}\n-- seeds/web.yaml --\n" + aSlice,
 			wantWarned: []string{"web: example.com/Slice/gold: MissingDependency cluster=edge"},
 		},
+		"a cluster with a Flux of its own has the kinds of Flux": {
+			tree: fleet + "-- seeds/web.yaml --\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a, namespace: default}\n---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: a, namespace: default}\n",
+		},
+		"a cluster that another one's Flux acts for does not": {
+			tree:       fleet + "---\napiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: far}\nspec: {reconciledBy: mgmt}\n-- seeds/web.yaml --\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a, namespace: default, annotations: {furrow.dev/cluster: far}}\n",
+			wantWarned: []string{"web: helm.toolkit.fluxcd.io/HelmRelease/default/a: MissingDependency cluster=far"},
+		},
 		"what Kubernetes serves needs none": {
 			tree: fleet + "-- seeds/web.yaml --\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\n",
 		},
@@ -127,7 +138,7 @@ func TestAClusterProvidesAKindUnderItsRegularPlurals(t *testing.T) {
 	for kind, name := range cases {
 		var c catalog.Cluster
 		c.Provides.CustomResourceDefinitions = []string{name}
-		if !Provides(c, manifest.GroupKind{Group: "example.com", Kind: kind}) {
+		if !c.HasKind(manifest.GroupKind{Group: "example.com", Kind: kind}) {
 			t.Errorf("%s is not seen to provide %s", name, kind)
 		}
 	}

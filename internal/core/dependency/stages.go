@@ -22,10 +22,12 @@ func stageOf(kind manifest.GroupKind) int {
 	return 2
 }
 
-// staged reports whether the reconciler of a cluster applies one object after the other, with all
-// that is between them, although they share a tier, and whether their seed wants that.
-func (w *World) staged(from, to int32) bool {
-	waits, first := w.graph.vertices[from], w.graph.vertices[to]
-	return waits.seed == first.seed && waits.cluster == first.cluster && w.seeds[waits.seed].Compact &&
-		stageOf(w.ID(to).GroupKind()) < stageOf(w.ID(from).GroupKind())
+// staged reports whether the reconciler of a cluster applies one end of an edge after the other, with all
+// that is between them, although they share a tier, and whether their seed wants that. What has to be
+// more than healthy is not waited for.
+func (g *Graph) staged(e Edge) bool {
+	from, to := g.vertices[e.From], g.vertices[e.To]
+	r := g.Reason(e)
+	return g.compact[from.seed] && from.seed == to.seed && from.cluster == to.cluster && r.Ready == "" && r.Beside == (manifest.ID{}) &&
+		stageOf(g.objects[to.object].GroupKind()) < stageOf(g.objects[from.object].GroupKind())
 }

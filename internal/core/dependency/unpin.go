@@ -18,7 +18,7 @@ type GivenUp struct {
 // objects do. It chooses the fewest that break all such circles. If several choices have the same size,
 // it takes the objects with the lower rank, and those that wait before those that are waited
 // for. An object with a negative rank keeps its pin. The conflict is a circle that only such
-// objects could resolve.
+// objects could resolve. Weak edges move nothing.
 //
 // A circle of tiers lies within one strongly connected component of them, so each component is
 // solved alone. Giving up a pin resolves a circle only where the circle enters a tier at one object
@@ -28,6 +28,7 @@ type GivenUp struct {
 // not needed, but maybe not the fewest.
 func (g *Graph) Unpin(pins map[Vertex]int, rank func(Vertex) int) ([]GivenUp, *Conflict) {
 	t := newTiering(g)
+	t.hardOnly = true
 	t.contract(pins)
 	var out []GivenUp
 	for _, nodes := range t.components() {
@@ -67,7 +68,7 @@ func (u *unpinning) solve() ([]GivenUp, *Conflict) {
 	for circle := u.circle(); circle != nil; circle = u.circle() {
 		choices := u.choices(circle)
 		if len(choices) == 0 {
-			c := u.conflict(circle, u.node[circle[0].From])
+			c := u.conflict(circle)
 			c.Pinned = true
 			return nil, c
 		}
@@ -175,7 +176,7 @@ func (u *unpinning) circle() []Edge {
 	visit = func(n int32) []Edge {
 		state[n] = open
 		for _, v := range u.membersOf(n) {
-			for _, e := range u.graph.Waits(v) {
+			for _, e := range u.edges(v) {
 				to := u.nodeOf(e.To)
 				if !u.within[u.node[e.To]] || to == n && u.distance(e) == 0 {
 					continue
@@ -222,7 +223,7 @@ func (t *tiering) components() [][]int32 {
 		next++
 		stack, onStack[n] = append(stack, n), true
 		circular := false // an edge within the node
-		t.waits(n, func(to int32, _ int) bool {
+		t.waits(n, func(to int32, _ int) {
 			circular = circular || to == n
 			if number[to] == 0 {
 				visit(to)
@@ -230,7 +231,6 @@ func (t *tiering) components() [][]int32 {
 			} else if onStack[to] {
 				low[n] = min(low[n], number[to])
 			}
-			return true
 		})
 		if low[n] != number[n] {
 			return

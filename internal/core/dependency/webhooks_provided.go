@@ -50,7 +50,7 @@ func (s *surroundings) drawProvidedWebhook(cluster int32, p v1alpha1.ProvidedWeb
 			before = append(before, b)
 		case s.draws(b):
 			for _, to := range served {
-				s.Wait(b, to, Reason{Field: "spec.provides.webhookConfigurations", Why: title + " " + what, OrderOnly: true, Once: true})
+				s.Wait(b, to, Reason{Field: "spec.provides.webhookConfigurations", Why: title + " " + what})
 			}
 		}
 	}

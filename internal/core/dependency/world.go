@@ -67,7 +67,11 @@ type Result struct {
 
 // Known returns what rules may know of a cluster besides its name.
 func Known(c catalog.Cluster) catalog.Cluster {
-	return catalog.Cluster{Source: v1alpha1.ObjectReference{Namespace: c.Source.Namespace}, Provides: c.Provides, CreatedBy: c.CreatedBy}
+	known := catalog.Cluster{Source: v1alpha1.ObjectReference{Namespace: c.Source.Namespace}, Provides: c.Provides, CreatedBy: c.CreatedBy}
+	if c.Hub != "" {
+		known.Hub = "another cluster" // which one makes no difference
+	}
+	return known
 }
 
 // World is what the rules read, and draw their edges into: all objects where they are, the
@@ -105,8 +109,10 @@ type World struct {
 	on     []bool // by seed: whether the rule is switched on
 	result *Result
 	seen   map[Finding]bool
-	// installed is made when it is needed first.
-	installed *installations
+	// These are made when they are needed first.
+	installed  *installations
+	defined    map[manifest.GroupKind][]int32
+	aggregated map[groupVersion][]int32
 }
 
 // kindRun is a range of vertices: all that a seed has of a kind.
@@ -134,6 +140,13 @@ func Build(seeds []Seed, inv *catalog.Inventory) Result {
 		r.Draw(w)
 	}
 	w.graph.finish()
+	content := w.content
+	w.graph.source = func(v int32) manifest.Source {
+		if content[v] == nil {
+			return manifest.Source{}
+		}
+		return content[v].Source
+	}
 	for i, connected := range w.connected {
 		if connected {
 			w.result.Connected = append(w.result.Connected, w.graph.clusters[i])
@@ -245,8 +258,8 @@ func (w *World) Beside(v int32, id manifest.ID) (int32, bool) {
 	return w.Nearest(v, w.Everywhere(id))
 }
 
-// Nearest picks one of the vertices that are on the cluster of v: of the own seed, else of the first
-// seed by name. Any choice is right, but it has to be the same in each pass: another choice is
+// Nearest picks one of the vertices on the cluster of v. It prefers objects that stay in their seeds, then the own
+// seed, then the first seed by name. Any choice is right, but it has to be the same in each pass: another choice is
 // another plan.
 func (w *World) Nearest(v int32, among []int32) (int32, bool) {
 	here := w.On(v, among)
@@ -254,12 +267,22 @@ func (w *World) Nearest(v int32, among []int32) (int32, bool) {
 		return 0, false
 	}
 	seed := w.graph.vertices[v].seed
-	for _, c := range here {
-		if w.graph.vertices[c].seed == seed {
-			return c, true
+	for _, leaving := range []bool{false, true} {
+		first := int32(-1)
+		for _, c := range here {
+			switch {
+			case w.leaving[c] != leaving:
+			case w.graph.vertices[c].seed == seed:
+				return c, true
+			case first < 0:
+				first = c
+			}
+		}
+		if first >= 0 {
+			return first, true
 		}
 	}
-	return here[0], true
+	return 0, false
 }
 
 // On returns those of the vertices that are on the cluster of v.
@@ -296,7 +319,16 @@ func (w *World) Wait(from, to int32, reason Reason) {
 		return
 	}
 	reason.Kind = Hard
-	reason.Folds = reason.Folds || reason.Ready == "" && reason.Beside == (manifest.ID{}) && w.staged(from, to)
+	w.draw(from, to, reason)
+}
+
+// Follow draws a weak edge, like Wait. To an object that leaves its seed there is none: who stays is
+// ready already.
+func (w *World) Follow(from, to int32, reason Reason) {
+	if w.leaving[to] && !w.leaving[from] {
+		return
+	}
+	reason.Kind = Weak
 	w.draw(from, to, reason)
 }
 
@@ -334,7 +366,7 @@ func (w *World) add(from, to, reason int32) {
 	if a, b := g.vertices[from].cluster, g.vertices[to].cluster; a != b {
 		w.connected[a], w.connected[b] = true, true
 	}
-	if g.reasons[reason].Kind == Hard {
+	if g.reasons[reason].Kind != Soft {
 		w.awaited[to] = true
 	}
 }
@@ -365,13 +397,18 @@ func (w *World) keep(kept []KeptEdge) {
 	}
 }
 
-// Reaches reports whether a vertex depends on another one by the hard edges drawn so far, directly or
-// not.
+// Reaches reports whether a vertex depends on another one by the hard and weak edges drawn so far,
+// directly or not.
 func (w *World) Reaches(from, to int32) bool { return w.Needs(from)[to] }
 
-// Needs returns all that some vertices depend on by the hard edges drawn so far, directly or not,
-// and the vertices themselves.
+// Needs returns all that some vertices depend on by the hard and weak edges drawn so far, directly or
+// not, and the vertices themselves.
 func (w *World) Needs(vertices ...int32) map[int32]bool {
+	return w.closure(vertices, func(int32) []int32 { return nil })
+}
+
+// closure returns vertices and all that the hard and weak edges drawn so far, and more, lead to.
+func (w *World) closure(vertices []int32, more func(int32) []int32) map[int32]bool {
 	needs := make(map[int32]bool, len(vertices))
 	stack := slices.Clone(vertices)
 	for len(stack) > 0 {
@@ -381,8 +418,9 @@ func (w *World) Needs(vertices ...int32) map[int32]bool {
 			continue
 		}
 		needs[v] = true
+		stack = append(stack, more(v)...)
 		for e := w.last[v]; e != 0; e = w.before[e-1] {
-			if edge := w.graph.Edges[e-1]; w.graph.Reason(edge).Kind == Hard {
+			if edge := w.graph.Edges[e-1]; w.graph.Reason(edge).Kind != Soft {
 				stack = append(stack, edge.To)
 			}
 		}
@@ -520,6 +558,7 @@ func (w *World) addVertices() {
 	w.last, w.awaited, w.connected = make([]int32, len(g.vertices)), make([]bool, len(g.vertices)), make([]bool, len(g.clusters))
 	w.held, w.leaving = make([]bool, len(g.vertices)), make([]bool, len(g.vertices))
 	for _, seed := range w.seeds {
+		g.compact = append(g.compact, seed.Compact)
 		w.mark(w.leaving, seed.Leaving)
 		w.mark(w.held, seed.Held)
 	}
@@ -577,6 +616,22 @@ func (w *World) indexObjects() {
 	for i := range g.objects {
 		if of := w.ofObject[w.objectAt[i]:w.objectAt[i+1]]; len(of) > 1 && g.vertices[of[0]].seed != g.vertices[of[len(of)-1]].seed {
 			w.Sort(of)
+		}
+	}
+}
+
+// namespaceOf returns where the object of a vertex is.
+func (w *World) namespaceOf(v int32) namespaceOn {
+	return namespaceOn{w.graph.vertices[v].cluster, w.ID(v).Namespace}
+}
+
+// targets visits what edges of some kinds lead to directly.
+func (w *World) targets(v int32, kinds ...Kind) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for e := w.last[v]; e != 0; e = w.before[e-1] {
+			if edge := w.graph.Edges[e-1]; slices.Contains(kinds, w.graph.Reason(edge).Kind) && !yield(edge.To) {
+				return
+			}
 		}
 	}
 }

@@ -43,21 +43,27 @@ func (r Root) verifier(w WantRoot) merging.Verifier {
 	return merging.Verifier{Keys: strings.Fields(r.Verify.Keys), Own: w.OwnKeys, Signing: w.SigningKey}
 }
 
-// MergeBy returns the ways to merge that leave a signature which the root's source accepts, and a warning
-// if there are others; nothing if its source verifies nothing, or no way is known.
-func MergeBy(r Root, w WantRoot) (accepted []merging.Way, warning manifest.Problem) {
+// MergeBy returns the ways to merge that leave a signature which the root's source accepts; none if its
+// source verifies nothing, or any way of Git will do. The problem is a warning if the repository allows
+// others too, and RootVerification if it accepts none.
+func MergeBy(r Root, w WantRoot) (accepted []merging.Way, problem manifest.Problem) {
 	if !r.Verifies() {
-		return nil, warning
+		return nil, problem
 	}
 	v := r.verifier(w)
 	accepted, refused := w.Merging.Sort(v)
-	if len(accepted) == 0 || len(refused) == 0 {
-		return accepted, warning
+	switch {
+	case len(accepted) == 0:
+		problem = sourceAcceptsSignatures(r, w)
+		problem.Cluster = w.Cluster
+		return nil, problem
+	case len(refused) == 0:
+		return accepted, problem
 	}
-	warning = unfit(v1alpha1.ReasonRootRefusesMethod, r.Source, fmt.Sprintf("the GitRepository %s on cluster %s accepts what is merged by %s only, and the repository also allows other ways: %s",
+	problem = unfit(v1alpha1.ReasonRootRefusesMethod, r.Source, fmt.Sprintf("the GitRepository %s on cluster %s accepts what is merged by %s only, and the repository also allows other ways: %s",
 		r.Source, w.Cluster, merging.Names(accepted), w.Merging.Why(v, refused)), fmt.Sprintf("Do not allow %s there", merging.Names(refused)))
-	warning.Cluster = w.Cluster
-	return accepted, warning
+	problem.Cluster = w.Cluster
+	return accepted, problem
 }
 
 // rootChecks are asked in this order; the first that has an answer decides. Each

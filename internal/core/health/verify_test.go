@@ -5,6 +5,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/merging"
 )
 
@@ -72,6 +73,56 @@ func TestASourceThatVerifiesSignaturesHasToAcceptWhatIsMerged(t *testing.T) {
 			}
 			if got := health.RootUnknown(r, w).Reason; got != c.wantUnknown {
 				t.Errorf("unknown: %q, want %q", got, c.wantUnknown)
+			}
+		})
+	}
+}
+
+func TestWhatIsReportedOfKeysAndVerification(t *testing.T) {
+	const ours, theirs = "SHA256:ours", "B5690EEEBB952194"
+	ways := []merging.Way{{Name: "merge", Signer: merging.ByForge}, {Name: "rebase", Signer: merging.ByFurrow}}
+	signs, unsigned := merging.Repository{Ways: ways, Keys: []string{theirs}}, merging.Repository{Ways: ways, Unsigned: true}
+	nothing := manifest.Problem{}
+	refuses := func(next string) manifest.Problem {
+		return manifest.Problem{Reason: v1alpha1.ReasonRootRefusesMethod, Next: next}
+	}
+	unfit := func(next string) manifest.Problem {
+		return manifest.Problem{Reason: v1alpha1.ReasonRootVerification, Next: next}
+	}
+	cases := map[string]struct {
+		key   string
+		forge merging.Repository
+		keys  string // of the Secret; empty where the root verifies nothing
+		want  manifest.Problem
+	}{
+		"no key, the root verifies nothing, the forge signs":                                    {"", signs, "", nothing},
+		"no key, the root verifies nothing, the forge signs nothing":                            {"", unsigned, "", nothing},
+		"a key, the root verifies nothing, the forge signs":                                     {ours, signs, "", nothing},
+		"a key, the root verifies nothing, the forge signs nothing":                             {ours, unsigned, "", nothing},
+		"no key, the root verifies by the forge's key, the forge signs":                         {"", signs, theirs, refuses("Do not allow rebase there")},
+		"no key, the root verifies by another key, the forge signs":                             {"", signs, "other", unfit("Set spec.signing of the GitOpsRepo, and add its public key to the Secret a/keys; or add the public key that the forge signs with (" + theirs + ") to the Secret a/keys, for merge commit")},
+		"no key, the root verifies, the forge signs nothing":                                    {"", unsigned, theirs, unfit("Set spec.signing of the GitOpsRepo, and add its public key to the Secret a/keys; or give the forge a key to sign with, and add its public key to that Secret")},
+		"a key, the root verifies by it, the forge signs":                                       {ours, signs, ours, refuses("Do not allow merge commit there")},
+		"a key, the root verifies by both, the forge signs":                                     {ours, signs, ours + " " + theirs, nothing},
+		"a key, the root verifies by the forge's only, the forge signs":                         {ours, signs, theirs, refuses("Do not allow rebase there")},
+		"a key, the root verifies by it, the forge signs nothing":                               {ours, unsigned, ours, refuses("Do not allow merge commit there")},
+		"a key, the root verifies by a key that the forge has no more, the forge signs nothing": {ours, unsigned, theirs, unfit("Add Furrow's public key " + ours + " to the Secret a/keys; or give the forge a key to sign with, and add its public key to that Secret")},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := health.Root{Known: true, Found: true, Path: "clusters/east", Prune: true, Source: "flux-system/fleet", SourceKind: "GitRepository", SourceFound: true, Ready: "True", SourceReady: "True"}
+			w := health.WantRoot{Cluster: "east", Path: "clusters/east", Repo: "fleet", SigningKey: c.key, OwnKeys: []string{ours}, Merging: c.forge}
+			if c.keys != "" {
+				r.Verify = health.Verify{Mode: "HEAD", Keys: c.keys, Secret: "a/keys"}
+			}
+			got := health.RootUnfit(r, w)
+			if accepted, problem := health.MergeBy(r, w); got.Reason == "" {
+				got = problem
+			} else if len(accepted) > 0 || problem.Reason != got.Reason {
+				t.Errorf("the root is unfit, and merged by %v (%s)", accepted, problem.Reason)
+			}
+			if got.Reason != c.want.Reason || got.Next != c.want.Next {
+				t.Errorf("reported is %s: %s\nwant %s: %s", got.Reason, got.Next, c.want.Reason, c.want.Next)
 			}
 		})
 	}

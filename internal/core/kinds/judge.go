@@ -40,7 +40,17 @@ func (c *checker) judge(seed string, v versioned, cluster string) *fault {
 	if !manifest.ServedByKubernetes(v.GroupKind) {
 		return nil // the crd rule reports a kind without a definition
 	}
-	return judgeBuiltin(v, releasesOf(c.inventory.Clusters[cluster]), c.inventory.Clusters[cluster].Provides.KubernetesVersion)
+	on := c.inventory.Clusters[cluster]
+	if on.Imagined && on.Provides.KubernetesVersion == "" && judgeBuiltin(v, maintained(), "") == nil {
+		return nil
+	}
+	return judgeBuiltin(v, releasesOf(on), on.Provides.KubernetesVersion)
+}
+
+// maintained returns the releases that the Kubernetes project still maintains.
+func maintained() manifest.Releases {
+	last := manifest.SupportedReleases().Last
+	return manifest.Releases{First: last - 2, Last: last}
 }
 
 // definitionOn returns the definition of a kind that is on a cluster: that of the own

@@ -218,6 +218,9 @@ func ConfirmLeavingBranch(base, seed string) string {
 // been released.
 func RolloutBranch(base, seed string) string { return branchPrefix + base + "/rollout/" + seed }
 
+// DeleteCommand returns the command that deletes a branch on the server, for a clone of its repository.
+func DeleteCommand(branch string) string { return "git push origin --delete " + branch }
+
 // AbandonBranch marks that a person has given a cluster up, for the plans of one
 // owner. The commit that it points to does not matter.
 func AbandonBranch(base, owner, cluster string) string { return abandonPrefix(base, owner) + cluster }

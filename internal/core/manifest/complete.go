@@ -112,13 +112,13 @@ next:
 	return kept
 }
 
-// hookWithoutInstall returns why an object is left out that Helm would create only in hooks that
-// neither an install nor an upgrade runs, such as tests. One that is for other hooks as well stays.
+// hookWithoutInstall returns why an object is left out that Helm would create only in hooks that an
+// install does not run, such as tests and those of upgrades. One that is for other hooks as well stays.
 func hookWithoutInstall(o Object) string {
 	if !helmHooks.isIdle(o) {
 		return ""
 	}
-	return fmt.Sprintf("its Helm hooks (%s) run on neither install nor upgrade", Printable(o.Annotation(annotationHelmHook)))
+	return fmt.Sprintf("its Helm hooks (%s) do not run when the chart is installed", Printable(o.Annotation(annotationHelmHook)))
 }
 
 // hookWithoutSync is the same for Argo CD, whose hook Skip is for nothing at all.
@@ -172,37 +172,51 @@ func (c *completion) warnOfHooks(objects []Object, hooks hookStages) {
 // object on one cluster, and a server-side apply refuses managedFields.
 var serverFields = []string{"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"}
 
-// unexport removes what only API servers write, and refuses an owner by its uid: elsewhere there is no
-// such owner, and the garbage collector would delete the object.
+// unexport removes what an export from a cluster adds to an object: fields that API servers write, the status, the
+// annotation of kubectl apply, and owners with a uid. No other cluster has these owners, so its garbage collector
+// would delete the object.
 func (c *completion) unexport(o Object) (Object, bool) {
-	for i, owner := range o.Slice("metadata", "ownerReferences") {
-		if fields, _ := owner.(map[string]any); fields["uid"] != nil && fields["uid"] != "" {
-			c.refuse(v1alpha1.ReasonExportedObject, o, fmt.Sprintf("metadata.ownerReferences[%d] names an owner by the uid that it has on one cluster: on others the object would be deleted as an orphan", i),
-				"Remove metadata.ownerReferences.")
-			return o, false
-		}
-	}
 	metadata := o.Map("metadata")
-	found := slices.DeleteFunc(slices.Clone(serverFields), func(key string) bool { return metadata[key] == nil })
-	switch names := strings.Join(found, ", "); {
-	case len(found) == 0:
+	owners, foreign := ownersOf(o)
+	if !foreign && !slices.ContainsFunc(serverFields, func(key string) bool { return metadata[key] != nil }) {
 		return o, true
-	case o.Encrypted():
-		c.refuse(v1alpha1.ReasonExportedObject, o, "only API servers write metadata."+names+", and nothing can be removed because the object is encrypted with sops", "Remove the fields before encrypting it.")
-		return o, false
-	default:
-		c.warn(v1alpha1.ReasonExportedObject, o, "only API servers write "+names+" of metadata: the object seems to be exported from a cluster, and these fields are removed", "Remove them.")
 	}
+	if o.Encrypted() {
+		c.refuse(v1alpha1.ReasonExportedObject, o, "it was exported from a cluster: metadata has fields that only API servers write, or an owner by its uid, and nothing can be removed because the object is encrypted with sops", "Remove these fields before encrypting it.")
+		return o, false
+	}
+	c.warn(v1alpha1.ReasonExportedObject, o, "exported from a cluster: what only API servers write in metadata, the status, owners by their uid, and last-applied-configuration are removed", "Remove them.")
 	metadata = maps.Clone(metadata)
-	for _, key := range found {
+	for _, key := range serverFields {
 		delete(metadata, key)
 	}
-	return o.withMetadata(metadata), true
+	if foreign {
+		metadata["ownerReferences"] = owners
+		if len(owners) == 0 {
+			delete(metadata, "ownerReferences")
+		}
+	}
+	o = o.withMetadata(metadata)
+	delete(o.Body, "status") // withMetadata made the body anew
+	return o.WithoutAnnotation("kubectl.kubernetes.io/last-applied-configuration"), true
+}
+
+// ownersOf returns the owners of an object that are not named by a uid, and whether there are others.
+func ownersOf(o Object) (owners []any, foreign bool) {
+	for _, owner := range o.Slice("metadata", "ownerReferences") {
+		if fields, _ := owner.(map[string]any); fields["uid"] != nil && fields["uid"] != "" {
+			foreign = true
+			continue
+		}
+		owners = append(owners, owner)
+	}
+	return owners, foreign
 }
 
 // resolveNamespace gives the object the namespace that its scope requires, false if it cannot. It
 // never guesses a namespace: one that is missing is filled from the options or refused, and one
-// that is too much is removed with a warning. If the scope is unknown, what is written counts.
+// that is too much is removed with a warning. If the scope is unknown, what is written counts; where nothing is, an object of
+// a seed that names a namespace gets that, because most kinds are namespaced.
 func (c *completion) resolveNamespace(o Object) (Object, bool) {
 	scope, known := c.scope(o.ID.GroupKind())
 	switch {
@@ -211,6 +225,10 @@ func (c *completion) resolveNamespace(o Object) (Object, bool) {
 		c.problems[p] = append(c.problems[p], o)
 		return o, false
 	case !known && ServedByKubernetes(o.ID.GroupKind()): // judged where its clusters are known
+	case !known && o.ID.Namespace == "" && c.opts.Namespace != "" && !o.Encrypted():
+		c.warn(v1alpha1.ReasonUnknownScope, o, fmt.Sprintf("unknown whether %s is namespaced: the seed names a namespace, so the object gets %s", o.ID.GroupKind(), c.opts.Namespace),
+			"Add its CustomResourceDefinition; or list the kind in spec.provides.clusterScopedKinds of the Cluster if it is cluster-scoped.")
+		return o.WithNamespace(c.opts.Namespace), true
 	case !known && o.ID.Namespace == "":
 		c.warn(v1alpha1.ReasonUnknownScope, o, fmt.Sprintf("unknown whether %s is namespaced: the object has no namespace, so it is treated as cluster-scoped", o.ID.GroupKind()),
 			"Write metadata.namespace if it is namespaced, or add its CustomResourceDefinition.")

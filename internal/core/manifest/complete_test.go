@@ -35,9 +35,9 @@ func TestComplete(t *testing.T) {
 			text: pod("a", "  namespace: b\n  uid: x\n  resourceVersion: \"1\"\n  generation: 3\n  managedFields: []\n  ownerReferences: [{kind: A, name: a}]\n"), want: []string{"core/Pod/b/a@f:1"},
 			wantWarnings: []string{`f:1: Pod "a": ExportedObject`},
 		},
-		"an owner by its uid is a problem": {
-			text:         pod("a", "  namespace: b\n  ownerReferences: [{kind: A, name: a, uid: x}]\n"),
-			wantProblems: []string{`f:1: Pod "a": ExportedObject`},
+		"an owner by its uid is removed": {
+			text: pod("a", "  namespace: b\n  ownerReferences: [{kind: A, name: a, uid: x}]\n"), want: []string{"core/Pod/b/a@f:1"},
+			wantWarnings: []string{`f:1: Pod "a": ExportedObject`},
 		},
 		"a namespace of its own stays": {
 			text: pod("a", "  namespace: own\n"), opts: Options{Namespace: "ns"}, want: []string{"core/Pod/own/a@f:1"},
@@ -77,8 +77,20 @@ func TestComplete(t *testing.T) {
 			want:         []string{"x.io/A/a@f:1"},
 			wantWarnings: []string{`f:1: A "a": NamespaceRemoved`},
 		},
-		"an unknown kind is accepted unchanged": {
+		"an unknown kind gets the namespace that the seed names": {
 			text: thing("B", "name: a") + thing("B", "name: a, namespace: b"), opts: Options{Namespace: "ns"},
+			want: []string{"x.io/B/ns/a@f:1", "x.io/B/b/a@f:5"},
+			wantWarnings: []string{
+				`f:1: B "a": UnknownScope`,
+				`f:5: B "a": UnknownScope`,
+			},
+		},
+		"an unknown kind that is known to have none gets none": {
+			text: thing("B", "name: a"), opts: Options{Namespace: "ns", Scopes: map[GroupKind]Scope{{"x.io", "B"}: ClusterScoped}},
+			want: []string{"x.io/B/a@f:1"},
+		},
+		"an unknown kind is accepted unchanged where the seed names no namespace": {
+			text: thing("B", "name: a") + thing("B", "name: a, namespace: b"),
 			want: []string{"x.io/B/a@f:1", "x.io/B/b/a@f:5"},
 			wantWarnings: []string{
 				`f:1: B "a": UnknownScope`,

@@ -27,6 +27,19 @@ func (k GroupKind) String() string {
 	return k.Kind + "." + k.Group
 }
 
+// ParseGroupKind reads a kind of a group as String writes it: Certificate.cert-manager.io.
+func ParseGroupKind(text string) (GroupKind, bool) {
+	kind, group, _ := strings.Cut(text, ".")
+	valid := kind != "" && kind[0] >= 'A' && kind[0] <= 'Z' && IsAPIVersion(strings.ToLower(kind)) && strings.Contains(group, ".") && IsAPIVersion(group+"/v1")
+	return GroupKind{Group: group, Kind: kind}, valid
+}
+
+// Plurals returns the names that the resources of a kind may have if they are regular; the first is the likeliest.
+func (k GroupKind) Plurals() []string {
+	singular := strings.ToLower(k.Kind)
+	return []string{singular + "s", singular + "es", strings.TrimSuffix(singular, "y") + "ies", singular}
+}
+
 // Compare orders by group, then by kind.
 func (k GroupKind) Compare(other GroupKind) int {
 	return cmp.Or(strings.Compare(k.Group, other.Group), strings.Compare(k.Kind, other.Kind))

@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
@@ -80,6 +81,33 @@ func (o Object) Text(path ...string) string {
 	value, _ := o.Field(path...)
 	s, _ := value.(string)
 	return s
+}
+
+// Texts returns the strings at a path of keys, through lists. The key "*" is any.
+func (o Object) Texts(path ...string) []string { return textsAt(nil, o.Body, path) }
+
+func textsAt(out []string, value any, path []string) []string {
+	switch at := value.(type) {
+	case []any:
+		for _, item := range at {
+			out = textsAt(out, item, path)
+		}
+	case map[string]any:
+		switch {
+		case len(path) == 0:
+		case path[0] == "*":
+			for _, key := range slices.Sorted(maps.Keys(at)) {
+				out = textsAt(out, at[key], path[1:])
+			}
+		default:
+			out = textsAt(out, at[path[0]], path[1:])
+		}
+	case string:
+		if len(path) == 0 && at != "" {
+			out = append(out, at)
+		}
+	}
+	return out
 }
 
 // Map returns the mapping at a path of keys, nil when there is none. It is

@@ -86,6 +86,29 @@ func (l Lines) Of(field string) (int, bool) {
 	return 0, false
 }
 
+// LinesAt returns the lines of the fields of an object that begins at a line of a file; nil where none does.
+func LinesAt(object Source, data []byte) Lines {
+	for _, doc := range split(data) {
+		t, err := readYAML(doc)
+		if err != nil {
+			continue
+		}
+		at := position{file: object.File, base: doc.line - 1, node: t.root}
+		candidates := []position{at.first()}
+		if items := target(at.at("items").node); items != nil && items.Kind == yaml3.SequenceNode {
+			for i := range items.Content {
+				candidates = append(candidates, at.at("items").item(i))
+			}
+		}
+		for _, c := range candidates {
+			if c.line == object.Line {
+				return c.lines()
+			}
+		}
+	}
+	return nil
+}
+
 // Without returns the lines of all fields but one and those below it.
 func (l Lines) Without(field string) Lines {
 	out := maps.Clone(l)

@@ -36,6 +36,11 @@ func Exposed(o Object) *Problem {
 	return p
 }
 
+// IsPlainSecret reports whether an object is a Secret whose values nothing has encrypted.
+func IsPlainSecret(o Object) bool {
+	return isSecret(o.ID.GroupKind()) && !o.Encrypted() && fieldWith(o.Body, isPlain) != ""
+}
+
 // exposed returns what of a Secret could be read by everyone who can read the repository, or nil.
 // It reports the first of: values that are not encrypted; a copy of them in an annotation; values
 // that are encrypted without what Flux needs to decrypt them; and text beside the values in a

@@ -38,8 +38,8 @@ const (
 	annotationArgoDelete = "argocd.argoproj.io/hook-delete-policy"
 )
 
-// hookStages are the hooks of a tool that a first installation or an update runs, with their stages;
-// idle are those that neither runs. Hooks of both are for something else where they are alone.
+// hookStages are the hooks of a tool that a first installation runs, with their stages; idle are those
+// that it does not run. Where an object has hooks of both, those of the installation count.
 type hookStages struct {
 	annotation string
 	stages     map[string]int
@@ -47,8 +47,8 @@ type hookStages struct {
 }
 
 var (
-	helmHooks = hookStages{annotationHelmHook, map[string]int{"pre-install": -1, "pre-upgrade": -1, "post-install": 1, "post-upgrade": 1, "crd-install": 0},
-		[]string{"test", "test-success", "test-failure", "pre-delete", "post-delete", "pre-rollback", "post-rollback"}}
+	helmHooks = hookStages{annotationHelmHook, map[string]int{"pre-install": -1, "post-install": 1, "crd-install": 0},
+		[]string{"pre-upgrade", "post-upgrade", "test", "test-success", "test-failure", "pre-delete", "post-delete", "pre-rollback", "post-rollback"}}
 	argoHooks = hookStages{annotationArgoHook, map[string]int{"PreSync": -1, "Sync": 0, "PostSync": 1},
 		[]string{"Skip", "SyncFail", "PreDelete", "PostDelete"}}
 	deletePolicies = map[string][]string{
@@ -68,7 +68,7 @@ func items(text string) []string {
 	return out
 }
 
-// isIdle reports whether no installation and no update runs any of the hooks of an object.
+// isIdle reports whether no installation runs any of the hooks of an object.
 func (h hookStages) isIdle(o Object) bool {
 	hooks := items(o.Annotation(h.annotation))
 	return len(hooks) > 0 && !slices.ContainsFunc(hooks, func(hook string) bool { return !slices.Contains(h.idle, hook) })

@@ -118,15 +118,8 @@ func (r Repository) Why(v Verifier, refused []Way) string {
 // Next says what makes more ways accepted, given that the keys are in a Secret.
 func (r Repository) Next(v Verifier, secret string, refused []Way) string {
 	var out []string
-	keeps := slices.ContainsFunc(r.Ways, func(w Way) bool { return w.Signer == ByFurrow })
-	switch {
-	case v.Signing == "":
-		out = append(out, "set spec.signing of the GitOpsRepo, and add its public key to the Secret "+secret)
-	case !v.hasOurs() && (keeps || r.Keeping != ""):
-		out = append(out, fmt.Sprintf("add Furrow's public key %s to the Secret %s", v.Signing, secret))
-	}
-	if !keeps && r.Keeping != "" && v.Signing != "" {
-		out = append(out, "allow "+r.Keeping+" in the repository, which keeps Furrow's signature")
+	if steps := r.keepOurs(v, secret); len(steps) > 0 {
+		out = append(out, strings.Join(steps, ", and "))
 	}
 	signed := slices.DeleteFunc(slices.Clone(r.Ways), func(w Way) bool { return w.Signer != ByForge })
 	switch {
@@ -141,6 +134,25 @@ func (r Repository) Next(v Verifier, secret string, refused []Way) string {
 	}
 	text := strings.Join(out, "; or ")
 	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// keepOurs lists the steps after which Furrow's signature reaches base, and is accepted; none where nothing
+// is left to do, or no way to merge keeps it.
+func (r Repository) keepOurs(v Verifier, secret string) (steps []string) {
+	keeps := slices.ContainsFunc(r.Ways, func(w Way) bool { return w.Signer == ByFurrow })
+	if !keeps && r.Keeping == "" {
+		return nil
+	}
+	switch {
+	case v.Signing == "":
+		steps = append(steps, "set spec.signing of the GitOpsRepo", "add its public key to the Secret "+secret)
+	case !v.hasOurs():
+		steps = append(steps, fmt.Sprintf("add Furrow's public key %s to the Secret %s", v.Signing, secret))
+	}
+	if !keeps {
+		steps = append(steps, "allow "+r.Keeping+" in the repository, which keeps Furrow's signature")
+	}
+	return steps
 }
 
 func keyList(keys []string) string {

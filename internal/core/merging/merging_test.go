@@ -32,6 +32,8 @@ func TestEachWayToMergeIsJudgedByWhoseSignatureItLeaves(t *testing.T) {
 			"Give the forge a key to sign with, and add its public key to that Secret"},
 		"a key that Furrow signed with before": {merging.Repository{}, former, ours, "",
 			"Add Furrow's public key ours to the Secret a/keys; or add the public key that the forge signs with to the Secret a/keys, for merge commit and squash"},
+		"Furrow signs nothing, and the forge's key is not there": {merging.Repository{Keys: []string{forges}}, persons, "", "",
+			"Set spec.signing of the GitOpsRepo, and add its public key to the Secret a/keys; or add the public key that the forge signs with (forges) to the Secret a/keys, for merge commit and squash"},
 		"Furrow signs nothing": {merging.Repository{}, forges, "", "merge commit and squash",
 			"Set spec.signing of the GitOpsRepo, and add its public key to the Secret a/keys"},
 	}
@@ -48,6 +50,31 @@ func TestEachWayToMergeIsJudgedByWhoseSignatureItLeaves(t *testing.T) {
 				t.Errorf("%d accepted and %d refused of %d", len(accepted), len(refused), len(ways))
 			}
 			if diff := cmp.Diff(c.wantNext, r.Next(v, "a/keys", refused)); diff != "" {
+				t.Errorf("next (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOnlyWhatWouldHelpIsAdvised(t *testing.T) {
+	squash := []merging.Way{{Name: "squash", Signer: merging.ByForge}}
+	cases := map[string]struct {
+		repository    merging.Repository
+		keys, signing string
+		want          string
+	}{
+		"no way keeps Furrow's signature, so a key of Furrow does not help": {merging.Repository{Ways: squash}, "", "", "Add the public key that the forge signs with to the Secret a/keys, for squash"},
+		"nor does it where the forge has no key":                            {merging.Repository{Ways: squash, Unsigned: true}, "", "", "Give the forge a key to sign with, and add its public key to that Secret"},
+		"a key and a way that keeps its signature are missing": {merging.Repository{Ways: squash, Keeping: "fast-forward merges"}, "", "",
+			"Set spec.signing of the GitOpsRepo, and add its public key to the Secret a/keys, and allow fast-forward merges in the repository, which keeps Furrow's signature; " +
+				"or add the public key that the forge signs with to the Secret a/keys, for squash"},
+		"nothing is signed by anybody": {merging.Repository{Ways: []merging.Way{{Name: "rebase", Signer: merging.ByNobody}}}, "", "ours", "Allow another way to merge"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := merging.Verifier{Keys: strings.Fields(c.keys), Own: []string{"ours"}, Signing: c.signing}
+			_, refused := c.repository.Sort(v)
+			if diff := cmp.Diff(c.want, c.repository.Next(v, "a/keys", refused)); diff != "" {
 				t.Errorf("next (-want +got):\n%s", diff)
 			}
 		})

@@ -115,7 +115,7 @@ func (d *decider) actionsIn(s *Seed, repo string) []Action {
 	var out []Action
 	pushes := s.pushesPlan(repo)
 	if pushes {
-		out = append(out, Action{Verb: PushPlan, Repo: repo, Seed: s.Name, Branch: layout.PlanBranch(r.Base, s.Name), Old: s.previous.commit(repo), Plan: s.written, Files: s.files[repo]})
+		out = append(out, Action{Verb: PushPlan, Repo: repo, Seed: s.Name, Branch: layout.PlanBranch(r.Base, s.Name), Old: s.previous.commit(repo), Plan: s.planWithOrphans, Files: s.files[repo]})
 	}
 	for i, status := range s.Result.Tiers {
 		if t := &s.Plan.Tiers[i]; t.Repo == repo {
@@ -128,7 +128,7 @@ func (d *decider) actionsIn(s *Seed, repo string) []Action {
 
 // pushesPlan reports whether a repository lacks the plan.
 func (s *Seed) pushesPlan(repo string) bool {
-	return s.files != nil && (s.previous.generation(repo) != s.written.Generation)
+	return s.files != nil && (s.previous.generation(repo) != s.planWithOrphans.Generation)
 }
 
 // actionsOn does what the state of a tier asks for, as far as it is proposed alone. A proposal of a
@@ -246,7 +246,7 @@ func (d *decider) confirmations(s *Seed, repo string, stays bool) (removal, leav
 // tier that somebody merges after that.
 func (d *decider) forget(s *Seed) []Action {
 	var tiers, rest []Action
-	kept := false
+	kept := "" // the branch of a proposal that a person has edited
 	for _, name := range slices.Sorted(maps.Keys(s.previous.Commits)) {
 		r := d.repo(name)
 		if r == nil {
@@ -260,7 +260,7 @@ func (d *decider) forget(s *Seed) []Action {
 			}
 			proposal, listed := d.verified(s.Plan, s.previous, name, branch)
 			if proposal.Edited {
-				kept = true
+				kept = branch
 				continue
 			}
 			act.Tiers = proposal.Tiers
@@ -288,10 +288,10 @@ func (d *decider) forget(s *Seed) []Action {
 		}
 	}
 	switch {
-	case kept && len(tiers) == 0:
-		s.fail(manifest.OfSeed(v1alpha1.ReasonEditedByPerson, s.Name, "it is gone, but a person has edited a proposal of it that is still open", "Merge it, or delete its branch."))
+	case kept != "" && len(tiers) == 0:
+		s.fail(manifest.OfSeed(v1alpha1.ReasonEditedByPerson, s.Name, "it is gone, but a person has edited a proposal of it that is still open", "Merge it, or delete its branch: "+layout.DeleteCommand(kept)))
 		return nil
-	case kept || len(tiers) > 0:
+	case kept != "" || len(tiers) > 0:
 		return tiers
 	}
 	return rest

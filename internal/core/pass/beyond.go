@@ -26,7 +26,9 @@ func (d *Decision) Beyond(seed string) []string {
 			continue
 		}
 		for _, o := range s.Plan.Objects(&s.Plan.Tiers[i]) {
-			removed = append(removed, plan.Removed{Object: o.ID, Cluster: s.Plan.Tiers[i].Cluster})
+			if !o.Kept {
+				removed = append(removed, plan.Removed{Object: o.ID, Cluster: s.Plan.Tiers[i].Cluster})
+			}
 		}
 	}
 	lines := map[string]bool{}

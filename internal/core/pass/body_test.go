@@ -24,6 +24,10 @@ func shop(n int, version string, options ...string) string {
 	return strings.Join(docs, "---\n")
 }
 
+func job(name, version string) string {
+	return fmt.Sprintf("apiVersion: batch/v1\nkind: Job\nmetadata: {name: %s, namespace: shop}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: \"a:%s\"}]}}}\n", name, version)
+}
+
 // bodies are proposals as people get them, of seeds with n objects in the second tier.
 var bodies = map[string]struct {
 	arrange func(f *fleet, n int)
@@ -76,6 +80,18 @@ var bodies = map[string]struct {
 		f.releaseAll()
 		f.put("seeds/shop/objects.yaml", shop(n, "1.1.0"))
 	}, "furrow/main/group/shop/level-01"},
+	"refused": {func(f *fleet, n int) {
+		f.put("seeds/shop.yaml", shop(n, "1.0", job("migrate", "1.0"), job("import", "1.0")))
+		f.releaseAll()
+		f.put("seeds/shop.yaml", shop(n, "1.0", job("migrate", "1.1"), strings.Replace(job("import", "1.1"), "namespace: shop", "namespace: shop, annotations: {furrow.dev/recreate: allow}", 1)))
+	}, "furrow/main/tier/shop/east/01"},
+	"kept": {func(f *fleet, n int) {
+		kept := "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: shop, annotations: {helm.sh/resource-policy: keep}}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+		f.put("seeds/shop.yaml", shop(n, "1.0", kept))
+		f.releaseAll()
+		f.put("seeds/shop.yaml", "")
+		f.put("seeds/other.yaml", configMap("other", 1))
+	}, "furrow/main/tier/shop/east/01"},
 	"amended": {func(f *fleet, n int) {
 		f.put("seeds/shop.yaml", shop(n, "1.0"))
 		f.step()

@@ -63,7 +63,8 @@ func (d *decider) sides(s *Seed, r *Repo, t *plan.Tier, others []string) (before
 	if !have[t.Dir()].IsZero() {
 		for path, hash := range d.files(t.Repo, r.Head, t.Dir()) {
 			if !slices.Contains(others, path) {
-				before[strings.TrimPrefix(path, t.Dir()+"/")] = change.Object{ID: d.idOf(s, hash), Hash: hash}
+				known := d.objectOf(s, hash)
+				before[strings.TrimPrefix(path, t.Dir()+"/")] = change.Object{ID: known.ID, Hash: hash, Kept: known.Kept}
 			}
 		}
 	}
@@ -79,7 +80,7 @@ func (d *decider) sides(s *Seed, r *Repo, t *plan.Tier, others []string) (before
 func (d *decider) read(s *Seed, t *plan.Tier, name string, was, is change.Object) (change.Object, change.Object) {
 	pair, stays := [2]layout.Hash{was.Hash, is.Hash}, !is.Hash.IsZero()
 	switch {
-	case was.Hash == is.Hash, !stays && was.ID != (manifest.ID{}) && change.Destroys(was.ID.GroupKind()) == "":
+	case was.Hash == is.Hash, !stays && (was.Kept || was.ID != (manifest.ID{}) && change.Destroys(was.ID.GroupKind()) == ""):
 	case !d.mayCompare(pair):
 		was.Skipped = true
 	case !stays:
@@ -119,37 +120,37 @@ func (d *decider) content(s *Seed, t *plan.Tier, name string, hash layout.Hash) 
 	return d.blob(t.Repo, hash)
 }
 
-// idOf returns which object has a content, as the last plans of the seed have it; zero where they
+// objectOf returns which object has a content, as the last plans of the seed have it; zero where they
 // do not.
-func (d *decider) idOf(s *Seed, hash layout.Hash) manifest.ID {
-	ids, ok := d.known[s]
+func (d *decider) objectOf(s *Seed, hash layout.Hash) plan.Object {
+	objects, ok := d.known[s]
 	if !ok {
-		ids = map[layout.Hash]manifest.ID{}
-		d.known[s] = ids
-		noteObjects(ids, s.Plan)
+		objects = map[layout.Hash]plan.Object{}
+		d.known[s] = objects
+		noteObjects(objects, s.Plan)
 		if s.previous != nil {
-			noteObjects(ids, s.previous.Plan)
+			noteObjects(objects, s.previous.Plan)
 			for _, older := range s.previous.Older {
-				noteObjects(ids, older)
+				noteObjects(objects, older)
 			}
 		}
 	}
-	return ids[hash]
+	return objects[hash]
 }
 
-func noteObjects(ids map[layout.Hash]manifest.ID, p *plan.Plan) {
+func noteObjects(objects map[layout.Hash]plan.Object, p *plan.Plan) {
 	if p == nil {
 		return
 	}
 	for _, c := range p.Contents {
 		for _, o := range c.Objects {
-			ids[o.Hash] = o.ID
+			objects[o.Hash] = o
 		}
 	}
 	for i := range p.Tiers {
 		if leaving := p.Tiers[i].Leaving; leaving != nil {
 			for _, o := range leaving.Objects {
-				ids[o.Hash] = o.ID
+				objects[o.Hash] = o
 			}
 		}
 	}

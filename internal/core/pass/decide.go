@@ -54,9 +54,9 @@ type Seed struct {
 	Failures map[layout.Tier]*Failure `json:"failures,omitempty"`
 
 	previous *Previous
-	// written is the plan as it is on its branches, or will be: with the entries that
+	// planWithOrphans is the plan as it is on its branches, or will be: with the entries that
 	// tiers of an abandoned cluster may have before they go beside those in force.
-	written *plan.Plan
+	planWithOrphans *plan.Plan
 	// files are those of a plan that not every repository has yet, by repository and path.
 	files map[string]plan.Files
 	// gone reports whether the seed is no longer in the control plane.
@@ -111,9 +111,10 @@ func Decide(f *Facts) (*Decision, []Question) { return new(Memo).Decide(f) }
 // Decide returns the decision, or the questions that must be answered first: the decision is nil
 // while there are questions. It changes nothing in f.
 //
-// There are seven steps: whether the commit that is read may replace the plans that are there, whether the
+// There are eight steps: whether the commit that is read may replace the plans that are there, whether the
 // plans on their branches are ours, what became of them, which plan is in force for each
-// seed and the facts of those plans, the states of their tiers, how proposals may be merged, and the actions. A step that asked
+// seed and the facts of those plans, the states of their tiers, how proposals may be merged, how many may
+// be open, and the actions. A step that asked
 // something is finished, so all its questions are asked at once, and then the call ends: the next
 // step would conclude from facts that are missing. The caller answers and calls again, and that step
 // is done again. Steps that are complete are not, as answers only add facts; a Memo remembers them.
@@ -126,7 +127,7 @@ func (m *Memo) Decide(f *Facts) (*Decision, []Question) {
 			return &Decision{Refusal: Fail(err, false), Previous: d.previous}, nil
 		}
 		d.readAbandoned()
-		d.steps = []func(){d.compareCommits, d.verifyPlans, d.observePrevious, d.choosePlans, d.release, d.chooseWays, d.act}
+		d.steps = []func(){d.compareCommits, d.verifyPlans, d.observePrevious, d.choosePlans, d.release, d.chooseWays, d.pace, d.act}
 	}
 	d.factReader = newFactReader(f)
 	for ; len(d.steps) > 0; d.steps = d.steps[1:] {
@@ -173,7 +174,7 @@ type decider struct {
 	fleet  release.Fleet
 	needed map[layout.Tier][]layout.Tier
 	// known has the objects of plans by the hash of their content.
-	known map[*Seed]map[layout.Hash]manifest.ID
+	known map[*Seed]map[layout.Hash]plan.Object
 	// steps are those that are not complete yet, and failed is what failures counted when the first of
 	// them had questions.
 	steps  []func()
@@ -188,8 +189,8 @@ type decider struct {
 	suspects map[string]*plan.Suspect
 	// compared are the pairs of contents that are compared.
 	compared map[[2]layout.Hash]bool
-	// carried are the proposals of repositories, by what they have.
-	carried map[string]carriers
+	// indexed are the proposals of repositories, by what they have.
+	indexed map[string]proposalIndex
 	// differs is what proposals bring that no plan has; see verified.
 	differs map[proposalKey]string
 	// rendered is what the renderings of the Template of proposals have used.
@@ -199,7 +200,7 @@ type decider struct {
 }
 
 func newDecider(f *Facts, m *Memo) *decider {
-	return &decider{factReader: newFactReader(f), memo: m, previous: f.Previous(), abandoned: map[string]bool{}, seeds: map[string]*Seed{}, reviews: map[*plan.Plan]*review.Seed{}, known: map[*Seed]map[layout.Hash]manifest.ID{}, compared: map[[2]layout.Hash]bool{}, carried: map[string]carriers{}, differs: map[proposalKey]string{}}
+	return &decider{factReader: newFactReader(f), memo: m, previous: f.Previous(), abandoned: map[string]bool{}, seeds: map[string]*Seed{}, reviews: map[*plan.Plan]*review.Seed{}, known: map[*Seed]map[layout.Hash]plan.Object{}, compared: map[[2]layout.Hash]bool{}, indexed: map[string]proposalIndex{}, differs: map[proposalKey]string{}}
 }
 
 func (d *decider) catalog() *catalog.Catalog { return d.facts.ControlPlane.Catalog }
@@ -244,14 +245,14 @@ func (d *decider) observePrevious() {
 // gathers the facts of the plans.
 func (d *decider) choosePlans() {
 	outcomes := d.compute()
+	renamedTo := renames(outcomes)
 	for _, name := range d.seedNames() {
-		d.seeds[name] = d.choose(name, outcomes[name])
+		d.seeds[name] = d.choose(name, outcomes, d.heirs(name, renamedTo[name], outcomes))
 		d.noteMoved(d.seeds[name])
 	}
 	d.holdShared(outcomes)
-	heirs := heirsIn(outcomes)
-	d.holdMoved(heirs)
-	d.holdRemovals(heirs)
+	d.holdMoved(renamedTo)
+	d.holdRemovals(renamedTo)
 	d.holdLostClusters()
 	d.guardRemovals()
 	if !d.incomplete() {
@@ -367,8 +368,10 @@ func removalOnHold(seed, cluster, message string) error {
 }
 
 // choose picks the plan that is in force for a seed: the computed one or, if the seed is not in the
-// control plane, that of its removal. With an error, it is the plan that is there.
-func (d *decider) choose(name string, outcome *plan.Outcome) *Seed {
+// control plane, that of its removal. With an error, it is the plan that is there. heirs are the seeds that get
+// objects of this one.
+func (d *decider) choose(name string, outcomes map[string]*plan.Outcome, heirs map[plan.Removed]string) *Seed {
+	outcome := outcomes[name]
 	s := &Seed{Name: name, previous: d.previous[name]}
 	if seed, ok := d.catalog().Seed(name); ok {
 		s.suspended = seed.Spec.Suspend
@@ -389,7 +392,7 @@ func (d *decider) choose(name string, outcome *plan.Outcome) *Seed {
 			}
 		}
 	case s.previous != nil && s.previous.Plan != nil:
-		d.chooseRemoval(s)
+		d.chooseRemoval(s, heirs, outcomes)
 	}
 	return s
 }
@@ -404,7 +407,7 @@ func (s *Seed) fail(err error) {
 // chooseRemoval decides about a seed that has a plan and is not in the control plane.
 // Only a control plane that was read, and that is not empty, says that a seed was
 // deleted. Nothing leaves a cluster whose document cannot be used.
-func (d *decider) chooseRemoval(s *Seed) {
+func (d *decider) chooseRemoval(s *Seed, heirs map[plan.Removed]string, outcomes map[string]*plan.Outcome) {
 	last := s.previous.Plan
 	s.Plan = last
 	at, unread := d.catalog().Unread[s.Name]
@@ -419,7 +422,7 @@ func (d *decider) chooseRemoval(s *Seed) {
 		if last.Removal && len(s.previous.Older) == 0 {
 			return
 		}
-		if !last.Removal && d.finishMoves(s) {
+		if !last.Removal && (d.finishMoves(s) || d.handOver(s, heirs, outcomes)) {
 			s.gone = false
 			return
 		}
@@ -501,6 +504,7 @@ func (d *decider) observeInForce() {
 // closed proposals) is added where the facts have it, and the states are derived again, until nothing
 // is added; what they do not have becomes a question.
 func (d *decider) release() {
+	lost := d.lostClusters()
 	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {
 		s := d.seeds[name]
 		if s.Plan == nil || s.decided {
@@ -509,7 +513,7 @@ func (d *decider) release() {
 		asked := d.asked
 		s.Failures, s.retryLater = map[layout.Tier]*Failure{}, map[[2]string]bool{}
 		facts := release.Facts{
-			Tiers: s.Tiers, GroupBy: s.Plan.GroupBy, Groups: d.groupsOf(s.Plan, s.previous), Suspended: s.suspended, KeepAll: s.Failure != nil, Guarded: s.Unconfirmed != nil, Confirmed: d.confirmedLeaving(s),
+			Tiers: s.Tiers, GroupBy: s.Plan.GroupBy, Groups: d.groupsOf(s.Plan, s.previous), Suspended: s.suspended, KeepAll: s.Failure != nil, Guarded: s.Unconfirmed != nil, Confirmed: d.confirmedLeaving(s), Lost: lost,
 			Fleet: d.fleet, Needed: d.needed, Now: d.facts.Now, Zones: d.facts.Zones, Record: s.record,
 		}
 		s.Result = release.Next(s.Plan, facts)
@@ -519,9 +523,10 @@ func (d *decider) release() {
 		d.noteRetryLater(s)
 		s.decided = d.asked == asked
 	}
-	if d.incomplete() {
-		return
-	}
+}
+
+// pace holds back new proposals if too many would be open, and says what tiers wait for.
+func (d *decider) pace() {
 	d.limitOpen()
 	results := map[string]*release.Result{}
 	for name, s := range d.seeds {

@@ -48,7 +48,7 @@ func TestASeedIsPlannedProposedAndReleasedTierByTier(t *testing.T) {
 			"the first tier is proposed", func() {},
 			[]string{"web/east/00 Proposed ProposalOpen", "web/east/01 Blocked WaitingForTier"},
 			[]string{"a: Gate tier/web/east/00 open"},
-			[][]pass.Kind{{pass.AskEntries}, {pass.AskEntries}},
+			[][]pass.Kind{{pass.AskEntries}, {pass.AskEntries}, {pass.AskHealth}},
 		},
 		{
 			"it is merged", f.mergeAll,
@@ -105,11 +105,11 @@ func TestOnlyWhatTheDecisionNeedsIsAsked(t *testing.T) {
 		"of a new seed the root of the tier that is free, and whether it was rejected": {
 			one(t), func(f *fleet) { f.seed("web", chain(1, "east")...) }, asked{Roots: 1, RootDirs: 1, Closed: 1},
 		},
-		"of tiers that are proposed, and of what waits for them, nothing": {
-			one(t), func(f *fleet) { f.seed("web", chain(1, "east")...); f.step() }, asked{},
+		"of tiers that are proposed their root, and of what waits for them nothing": {
+			one(t), func(f *fleet) { f.seed("web", chain(1, "east")...); f.step() }, asked{Roots: 1},
 		},
-		"of a proposal of an earlier plan nothing": {
-			proposed(t), func(f *fleet) { f.seed("web", configMap("c", 2, on("east"))) }, asked{},
+		"of a proposal of an earlier plan its root": {
+			proposed(t), func(f *fleet) { f.seed("web", configMap("c", 2, on("east"))) }, asked{Roots: 1},
 		},
 		"of a proposal that a person rejected nothing": {
 			proposed(t), func(f *fleet) { f.change("web/east/00", func(p *pass.Proposal) { p.Rejected = true }) }, asked{},

@@ -10,7 +10,7 @@
 // facts and decides again, until there are no questions (docs/decisions/0014).
 //
 // The files follow the steps: previous.go reads the plans on their branches; tier.go, root.go and
-// carrier.go gather the facts of tiers, and verify.go compares proposals with plans; commits.go compares
+// tier_proposal.go gather the facts of tiers, and verify.go compares proposals with plans; commits.go compares
 // the commit that is read with the one planned last; decide.go chooses plans and derives states; guard.go
 // and orphan.go are about what leaves; actions.go and proposal.go make the actions. question.go has the
 // questions.

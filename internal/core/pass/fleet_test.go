@@ -52,6 +52,8 @@ type fleet struct {
 	// signing is the key that Furrow signs with, and merging how people may merge.
 	signing string
 	merging merging.Repository
+	// checks are what the checks of the forge say of all proposals.
+	checks release.Checks
 	// failing are repositories that stop answering at questions of a kind.
 	failing map[string]pass.Kind
 	// plain reports whether the forges are plain Git, which does not remember what people changed.
@@ -454,6 +456,11 @@ func (f *fleet) answer(facts *pass.Facts, q pass.Question) {
 		for _, at := range q.Paths {
 			inner(&to.Entries, q.Commit)[at] = r.at(q.Commit, at)
 		}
+	case pass.AskChecks:
+		if to.Checks == nil {
+			to.Checks = map[layout.Hash]*release.Checks{}
+		}
+		to.Checks[q.Commit] = &f.checks
 	case pass.AskMerging:
 		to.Merging = &f.merging
 	case pass.AskBlob:

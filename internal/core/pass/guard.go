@@ -6,15 +6,26 @@ import (
 	"slices"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/change"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 )
 
+// deletePlan returns the command that deletes a seed's plan, with a colon; empty where no repository is read.
+func (d *decider) deletePlan(s *Seed) string {
+	for _, repo := range slices.Sorted(maps.Keys(s.previous.Commits)) {
+		if r := d.repo(repo); r != nil {
+			return ": " + layout.DeleteCommand(layout.PlanBranch(r.Base, s.Name))
+		}
+	}
+	return ""
+}
+
 // holdRemovals holds the removal of whole seeds that take what only a person may let
 // go, or whose objects a new seed has, as after a rename.
-func (d *decider) holdRemovals(heirs map[string]map[string][]plan.Removed) {
+func (d *decider) holdRemovals(renamedTo map[string]map[string][]plan.Removed) {
 	for name, s := range d.seeds {
 		if !s.gone || d.confirmed(s) {
 			continue
@@ -22,14 +33,15 @@ func (d *decider) holdRemovals(heirs map[string]map[string][]plan.Removed) {
 		if p := s.previous; p.replaced != nil && len(p.Plan.Tiers) > 0 && !d.knownBefore(p) {
 			s.Unconfirmed = release.Hold{}.Unconfirmed(p.Plan, s.Plan, p.tiers)
 			s.fail(manifest.OfSeed(v1alpha1.ReasonPlanNotVerified, name, "the control plane does not have it, and nothing shows that it ever had, so what its plan branch says is not removed",
-				fmt.Sprintf("If it was planted by this control plane, run 'furrow confirm %s' to remove it; else delete the branch, or move it back.", name)))
+				fmt.Sprintf("If it was planted by this control plane, run 'furrow confirm %s' to remove it; else move the branch back, or delete it%s", name, d.deletePlan(s))))
 			s.keepPrevious()
 			continue
 		}
-		hold := release.Hold{Heirs: heirs[name]}
+		hold := release.Hold{RenamedTo: d.notHandedOver(s, renamedTo[name])}
 		begins := !s.previous.Plan.Removal
 		if begins {
 			hold.Guarded = release.GuardedRemoval(s.Plan, s.previous.tiers)
+			hold.Guarded = append(hold.Guarded, d.notKeptYet(s)...)
 		}
 		if !hold.Held() {
 			continue
@@ -43,20 +55,178 @@ func (d *decider) holdRemovals(heirs map[string]map[string][]plan.Removed) {
 	}
 }
 
-// heirsIn returns, for each seed that gives up objects, the seeds that have them now, and which those are.
-func heirsIn(outcomes map[string]*plan.Outcome) map[string]map[string][]plan.Removed {
-	heirs := map[string]map[string][]plan.Removed{}
-	for heir, o := range outcomes {
-		for from, vertices := range o.Inherits {
-			if heirs[from] == nil {
-				heirs[from] = map[string][]plan.Removed{}
-			}
-			for _, v := range vertices {
-				heirs[from][heir] = append(heirs[from][heir], plan.Removed{Object: v.Object, Cluster: v.Cluster})
+// notHandedOver returns the objects that other seeds want and that the removal of their seed would delete.
+func (d *decider) notHandedOver(s *Seed, renamedTo map[string][]plan.Removed) map[string][]plan.Removed {
+	out := map[string][]plan.Removed{}
+	for to, has := range renamedTo {
+		for _, one := range has {
+			if !plan.Shareable(one.Object) && !d.handedOver(s, one) { // see holdShared
+				out[to] = append(out[to], one)
 			}
 		}
 	}
-	return heirs
+	return out
+}
+
+// handedOver reports whether the reconciler of a seed that is removed keeps an object.
+func (d *decider) handedOver(s *Seed, one plan.Removed) bool {
+	for _, t := range s.Plan.On(one.Cluster) {
+		if t.Leaving == nil || d.abandoned[t.Cluster] || d.repo(t.Repo) == nil {
+			continue
+		}
+		for _, o := range t.Leaving.Objects {
+			if o.ID != one.Object {
+				continue
+			}
+			if why, _ := d.mayDelete(s, &t, o); why != "" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// notKeptYet returns the objects of a seed that is removed which only a person may let go, and which are to
+// stay on their clusters, but whose reconcilers may not know that yet.
+func (d *decider) notKeptYet(s *Seed) []plan.Removed {
+	var out []plan.Removed
+	for i := range s.Plan.Tiers {
+		t := &s.Plan.Tiers[i]
+		if t.Leaving == nil || d.abandoned[t.Cluster] || d.repo(t.Repo) == nil {
+			continue
+		}
+		for _, o := range t.Leaving.Objects {
+			if !o.Kept || change.Destroys(o.ID.GroupKind()) == "" {
+				continue
+			}
+			if why, _ := d.mayDelete(s, t, o); why != "" {
+				out = append(out, plan.Removed{Object: o.ID, Cluster: t.Cluster})
+			}
+		}
+	}
+	return out
+}
+
+// renames returns, for each seed that gives up objects, the seeds that have them now, and which those are.
+func renames(outcomes map[string]*plan.Outcome) map[string]map[string][]plan.Removed {
+	renamedTo := map[string]map[string][]plan.Removed{}
+	for to, o := range outcomes {
+		for from, vertices := range o.Inherits {
+			if renamedTo[from] == nil {
+				renamedTo[from] = map[string][]plan.Removed{}
+			}
+			for _, v := range vertices {
+				renamedTo[from][to] = append(renamedTo[from][to], plan.Removed{Object: v.Object, Cluster: v.Cluster})
+			}
+		}
+	}
+	return renamedTo
+}
+
+// heirs returns, for each object that a seed gives up, the seed that gets it. A seed that cannot be planned gets only
+// what is annotated for it already.
+func (d *decider) heirs(name string, renamedTo map[string][]plan.Removed, outcomes map[string]*plan.Outcome) map[plan.Removed]string {
+	out := map[plan.Removed]string{}
+	for to, has := range renamedTo {
+		for _, one := range has {
+			if outcomes[to].Err == nil {
+				out[one] = to
+			}
+		}
+	}
+	p := d.previous[name]
+	if p == nil || p.Plan == nil || p.Plan.Removal {
+		return out
+	}
+	for i := range p.Plan.Tiers {
+		t := &p.Plan.Tiers[i]
+		for _, h := range p.Plan.HandedOver(t) {
+			if o := outcomes[h.To]; o != nil && o.Err != nil {
+				out[plan.Removed{Object: h.Object, Cluster: t.Cluster}] = h.To
+			}
+		}
+	}
+	return out
+}
+
+// handOver makes the plan by which a seed that is gone annotates what other seeds get, and reports whether the
+// removal has to wait for that. It does not wait if a person confirms it.
+func (d *decider) handOver(s *Seed, heirs map[plan.Removed]string, outcomes map[string]*plan.Outcome) bool {
+	last := s.previous.Plan
+	if d.confirmed(s) || s.previous.replaced != nil && !d.knownBefore(s.previous) {
+		return false
+	}
+	d.missing = false
+	next, files, err := plan.HandOver(last, heirs, d.facts.ControlPlane.Revision, func(repo string, hash layout.Hash) ([]byte, bool) {
+		d.missing = false
+		data := d.blob(repo, hash)
+		return data, !d.missing
+	})
+	waits := ""
+	switch {
+	case err != nil:
+		s.fail(err)
+		return true
+	case next == nil: // files are asked for
+		return true
+	case next != last:
+		s.Plan, s.files = next, next.Files()
+		for _, all := range s.files {
+			for at, f := range all {
+				if data, changed := files[f.Hash]; changed {
+					all[at] = plan.File{Data: data, Hash: f.Hash}
+				}
+			}
+		}
+		waits = annotationsApplied
+	default:
+		waits = d.waitsFor(s, heirs, outcomes)
+	}
+	if waits == "" {
+		return false
+	}
+	s.Unconfirmed = release.Hold{}.Unconfirmed(last, plan.Remove(last, ""), s.previous.tiers)
+	s.fail(manifest.OfSeed(v1alpha1.ReasonRemovalOnHold, s.Name, "it is not in the control-plane repository, and is removed once "+waits,
+		fmt.Sprintf("Merge the open proposals. Or run 'furrow confirm %s' to remove it at once, which deletes what is not annotated.", s.Name)))
+	return true
+}
+
+// annotationsApplied is what the removal of a seed waits for that hands objects over.
+const annotationsApplied = "its reconcilers have applied the annotations of what other seeds get"
+
+// waitsFor says what the removal of a seed waits for that hands objects over, or does not any more; empty if nothing.
+func (d *decider) waitsFor(s *Seed, heirs map[plan.Removed]string, outcomes map[string]*plan.Outcome) string {
+	last := s.previous.Plan
+	for i := range last.Tiers {
+		t := &last.Tiers[i]
+		if t.Gone() || d.abandoned[t.Cluster] || d.repo(t.Repo) == nil {
+			continue
+		}
+		d.missing = false
+		have := d.at(t.Repo, d.repo(t.Repo).Head, t.Paths()...)
+		if d.missing || have[t.Dir()].IsZero() {
+			continue
+		}
+		td := d.decideTier(last, t.With(have), s.previous)
+		td.have = have
+		for _, o := range last.Objects(t) {
+			to := heirs[plan.Removed{Object: o.ID, Cluster: t.Cluster}]
+			switch {
+			case to != "" && outcomes[to].Err != nil:
+				return fmt.Sprintf("seed %q can be planned, which gets %s", to, o.ID)
+			case have[t.Dir()] == t.DirHash() && to != "":
+				if !d.facts.Health.None && !td.appliedBase(false) && !d.missing {
+					return annotationsApplied
+				}
+			case have[t.Dir()] == t.DirHash() || o.Kept && to == "":
+			default:
+				if keeps, there := td.keepsOnBase(o); there && keeps != (to != "") && !d.missing {
+					return annotationsApplied
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // holdMoved holds what leaves a seed for another one: the reconciler would delete it before the other
@@ -65,8 +235,8 @@ func heirsIn(outcomes map[string]*plan.Outcome) map[string]map[string][]plan.Rem
 //
 // Who confirms that has no health channel, and does not know that the rest of the seed is released: then the
 // objects count that leave after that.
-func (d *decider) holdMoved(heirs map[string]map[string][]plan.Removed) {
-	for _, name := range slices.Sorted(maps.Keys(heirs)) {
+func (d *decider) holdMoved(renamedTo map[string]map[string][]plan.Removed) {
+	for _, name := range slices.Sorted(maps.Keys(renamedTo)) {
 		s := d.seeds[name]
 		if s == nil || s.gone || s.previous == nil || s.previous.Plan == nil || s.Plan == nil || s.files == nil && !d.facts.Health.None || s.Failure != nil || d.confirmed(s) {
 			continue
@@ -79,12 +249,12 @@ func (d *decider) holdMoved(heirs map[string]map[string][]plan.Removed) {
 			}
 			for _, o := range s.leaving(t) {
 				removed := plan.Removed{Object: o.ID, Cluster: t.Cluster}
-				for heir, has := range heirs[name] {
+				for to, has := range renamedTo[name] {
 					if !slices.Contains(has, removed) {
 						continue
 					}
 					if why, _ := d.mayDelete(s, t, o); why != "" {
-						moved[heir] = append(moved[heir], removed)
+						moved[to] = append(moved[to], removed)
 					}
 				}
 			}
@@ -93,8 +263,8 @@ func (d *decider) holdMoved(heirs map[string]map[string][]plan.Removed) {
 			continue
 		}
 		var all []plan.Removed
-		for _, heir := range slices.Sorted(maps.Keys(moved)) {
-			all = append(all, moved[heir]...)
+		for _, to := range slices.Sorted(maps.Keys(moved)) {
+			all = append(all, moved[to]...)
 		}
 		s.Unconfirmed = plan.Describe(all)
 		s.keepPrevious()
@@ -107,27 +277,27 @@ func (d *decider) holdMoved(heirs map[string]map[string][]plan.Removed) {
 func (s *Seed) leaving(t *plan.Tier) []plan.Object {
 	switch {
 	case s.files == nil:
-		return slices.DeleteFunc(slices.Clone(s.Plan.Objects(t)), func(o plan.Object) bool { return !o.Leaving })
+		return slices.DeleteFunc(slices.Clone(s.Plan.Objects(t)), func(o plan.Object) bool { return !o.Leaving || o.HandedTo != "" })
 	case t.Leaving != nil:
 		return t.Leaving.Objects
 	}
 	return nil
 }
 
-// holdShared holds what would delete a Namespace from under another seed, whichever control plane has that in
-// the repository: nobody can confirm that. A Namespace that is marked as not to be pruned may leave, once
+// holdShared holds what would delete a shared object from under another seed, whichever control plane has that in
+// the repository: nobody can confirm that. One that is marked as not to be pruned may leave, once
 // the reconciler has applied the mark.
 func (d *decider) holdShared(outcomes map[string]*plan.Outcome) {
 	leaves := false
 	for _, s := range d.seeds {
 		leaves = leaves || s.Plan != nil && slices.ContainsFunc(s.Plan.Tiers, func(t plan.Tier) bool {
-			return t.Leaving != nil && slices.ContainsFunc(t.Leaving.Objects, func(o plan.Object) bool { return isNamespace(o.ID) })
+			return t.Leaving != nil && slices.ContainsFunc(t.Leaving.Objects, func(o plan.Object) bool { return plan.Shareable(o.ID) })
 		})
 	}
 	if !leaves {
 		return
 	}
-	shared := d.namespaces(outcomes)
+	shared := d.sharedObjects(outcomes)
 	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {
 		s := d.seeds[name]
 		if s.previous == nil || s.previous.Plan == nil || s.Plan == nil || s.Failure != nil {
@@ -145,17 +315,15 @@ func (d *decider) holdShared(outcomes map[string]*plan.Outcome) {
 				}
 				if why, next := d.mayDelete(s, t, o); why != "" {
 					s.keepPrevious()
-					s.fail(release.SharedNamespace(s.Plan, t.Cluster, o.ID, others, why, next))
+					s.fail(release.SharedObject(s.Plan, t.Cluster, o.ID, others, why, next))
 				}
 			}
 		}
 	}
 }
 
-func isNamespace(id manifest.ID) bool { return id.GroupKind() == manifest.GroupKind{Kind: "Namespace"} }
-
-// namespaces returns the plans that are to keep each Namespace on a cluster.
-func (d *decider) namespaces(outcomes map[string]*plan.Outcome) map[plan.Removed][]*plan.Plan {
+// sharedObjects returns the plans that are to keep each object that seeds can share on a cluster.
+func (d *decider) sharedObjects(outcomes map[string]*plan.Outcome) map[plan.Removed][]*plan.Plan {
 	out := map[plan.Removed][]*plan.Plan{}
 	add := func(p *plan.Plan) {
 		if p == nil || p.Removal {
@@ -164,7 +332,7 @@ func (d *decider) namespaces(outcomes map[string]*plan.Outcome) map[plan.Removed
 		for i := range p.Tiers {
 			for _, o := range p.Objects(&p.Tiers[i]) {
 				key := plan.Removed{Object: o.ID, Cluster: p.Tiers[i].Cluster}
-				if isNamespace(o.ID) && !o.Leaving {
+				if plan.Shareable(o.ID) && !o.Leaving {
 					out[key] = append(out[key], p)
 				}
 			}
@@ -208,6 +376,28 @@ func (d *decider) mayDelete(s *Seed, t *plan.Tier, o plan.Object) (why, next str
 		return "has the annotation " + plan.Protection + " since recently, and the reconciler has not applied that yet", "Wait for it; if the cluster is gone for good, run 'furrow abandon'."
 	}
 	return "", ""
+}
+
+// lostClusters returns the clusters of plans that no document declares and no seed creates any more, and
+// that nobody gave up. Where a document cannot be read, it may be the one.
+func (d *decider) lostClusters() map[string]bool {
+	lost := map[string]bool{}
+	if d.facts.ControlPlane.Unread != "" {
+		return lost
+	}
+	created, inventory := d.createdBySeeds(), d.catalog().Inventory
+	for _, s := range d.seeds {
+		if s.Plan == nil {
+			continue
+		}
+		for i := range s.Plan.Tiers {
+			name := s.Plan.Tiers[i].Cluster
+			if _, declared := inventory.Clusters[name]; !declared && !created[name] && !d.abandoned[name] && inventory.BrokenOrLost(name) == "" {
+				lost[name] = true
+			}
+		}
+	}
+	return lost
 }
 
 // holdLostClusters holds a plan that takes everything off a cluster which no document declares any more,
@@ -269,7 +459,8 @@ func (d *decider) guardRemovals() {
 			continue
 		}
 		removing += going + s.held
-		maps.DeleteFunc(had, func(cluster string, _ bool) bool { return has[cluster] })
+		keeps := release.Keeps(s.Plan)
+		maps.DeleteFunc(had, func(cluster string, _ bool) bool { return has[cluster] || keeps[cluster] })
 		if s.Plan != nil && s.files != nil && len(had) > 0 {
 			removing += len(had)
 			names = append(names, name)
@@ -320,10 +511,7 @@ func (d *decider) confirmedLeaving(s *Seed) bool {
 
 // Marked reports whether a marker of a seed is at the plan that is on its branches.
 func (f *Facts) Marked(p *Previous, marker func(base, seed string) string) bool {
-	if p == nil || p.Plan == nil || len(p.Plan.Repos()) == 0 {
-		return false
-	}
-	home := p.Plan.Repos()[0]
+	home := p.Home()
 	r, ok := f.Repos[home]
 	if !ok || r.Failure != nil {
 		return false

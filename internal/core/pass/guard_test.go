@@ -1,6 +1,7 @@
 package pass_test
 
 import (
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -31,6 +32,9 @@ func (f *fleet) remove(names ...string) {
 
 var guarded = map[string][]string{"web": {namespace("shop", on("east"))}}
 
+// keptClaim is a claim that Helm would keep.
+const keptClaim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: default, annotations: {furrow.dev/cluster: east, helm.sh/resource-policy: keep}}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+
 func TestRemovals(t *testing.T) {
 	cases{
 		"a seed that is gone is planned to go, and its tiers are proposed to go": {
@@ -53,6 +57,32 @@ func TestRemovals(t *testing.T) {
 			fleet: planted(one(t), guarded), arrange: func(f *fleet) { f.remove("web") },
 			wantStates:  []string{"web stalled DeletionGuard", "web/east/00 Released Healthy"},
 			wantActions: []string{},
+		},
+		"a claim that stays on its cluster goes without asking anybody": {
+			fleet: planted(one(t), map[string][]string{"web": {keptClaim}}), arrange: func(f *fleet) { f.remove("web") },
+			wantStates:  []string{"web/east/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/web removal 2", "a: Propose tier/web/east/00 Remove"},
+		},
+		"a claim that leaves a seed and stays on its cluster goes without asking anybody": {
+			fleet: planted(one(t), map[string][]string{"web": {keptClaim, configMap("c", 1, on("east"))}}),
+			arrange: func(f *fleet) {
+				f.seed("web", configMap("c", 1, on("east")))
+				f.step()
+				f.step()
+			},
+			wantStates:  []string{"web/east/00 Proposed ProposalOpen"},
+			wantActions: []string{"a: Gate tier/web/east/00 open"},
+		},
+		"a claim whose mark the reconciler has not applied yet is held": {
+			fleet: planted(one(t), map[string][]string{"web": {strings.Replace(keptClaim, ", helm.sh/resource-policy: keep", "", 1)}}),
+			arrange: func(f *fleet) {
+				f.seed("web", keptClaim)
+				f.step()
+				f.mergeAll()
+				f.remove("web")
+			},
+			wantStates:  []string{"web stalled DeletionGuard", "web/east/00 Merged RevisionBehind"},
+			wantActions: []string{"a: Drop tier/web/east/00"},
 		},
 		"what holds others goes when a person has confirmed it, and the marker goes along": {
 			fleet: planted(one(t), guarded),
@@ -93,14 +123,14 @@ func TestRemovals(t *testing.T) {
 			wantStates:  []string{"web/east/00 Queued Proposing"},
 			wantActions: []string{"a: Propose tier/web/east/00 Update"},
 		},
-		"a seed whose objects a new one has is held as renamed": {
+		"a seed whose objects a new one has hands them over first": {
 			fleet: released(t),
 			arrange: func(f *fleet) {
 				f.remove("web")
 				f.seed("shop", configMap("c", 1, on("east")))
 			},
-			wantStates:  []string{"shop stalled StillPlanted", "web stalled SeedRenamed", "web/east/00 Released Healthy"},
-			wantActions: []string{},
+			wantStates:  []string{"web stalled RemovalOnHold", "web/east/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/web 2", "a: Propose tier/web/east/00 Update"},
 		},
 		"two of five plantings may go at once": {
 			fleet: several(t, "a", "b", "c", "d", "e"), arrange: func(f *fleet) { f.remove("a", "b") },
@@ -457,40 +487,72 @@ func TestAClusterThatIsDeclaredNoMoreIsHeld(t *testing.T) {
 // TestAnObjectThatMovesToAnotherSeedIsNotDeleted: the first seed would delete what the second one creates.
 func TestAnObjectThatMovesToAnotherSeedIsNotDeleted(t *testing.T) {
 	const keep = plan.Protection + ": disabled"
-	split := func(annotations ...string) func(f *fleet) {
+	encrypted := func(text string) string {
+		return text + "sops: {mac: \"ENC[AES256_GCM,data:eA==,iv:eA==,tag:eA==,type:str]\", version: 3.9.0}\n"
+	}
+	as := func(text string) string { return text }
+	split := func(as func(string) string, annotations ...string) func(f *fleet) {
 		return func(f *fleet) {
 			f.seed("web", configMap("c", 1, on("east")))
-			f.seed("api", configMap("moves", 1, append(annotations, on("east"))...))
+			f.seed("api", as(configMap("moves", 1, append(annotations, on("east"))...)))
 			f.step()
 		}
 	}
-	both := func(annotations ...string) *fleet {
-		return planted(one(t), web(configMap("c", 1, on("east")), configMap("moves", 1, append(annotations, on("east"))...)))
+	both := func(as func(string) string, annotations ...string) *fleet {
+		return planted(one(t), web(configMap("c", 1, on("east")), as(configMap("moves", 1, append(annotations, on("east"))...))))
 	}
 	cases{
-		"before a person confirms": {
-			fleet: both(), arrange: split(),
+		"its seed annotates it first": {
+			fleet: both(as), arrange: split(as),
+			wantStates:  []string{"web/east/00 Proposed ProposalOpen"},
+			wantActions: []string{"a: Gate tier/web/east/00 open"},
+		},
+		"and keeps it until that is live": {
+			fleet: both(as), arrange: func(f *fleet) {
+				split(as)(f)
+				f.mergeAll()
+			},
+			wantStates:  []string{"web/east/00 Merged RevisionBehind"},
+			wantActions: []string{"a: Drop tier/web/east/00"},
+		},
+		"and gives it up then": {
+			fleet: both(as), arrange: func(f *fleet) {
+				split(as)(f)
+				f.mergeAll()
+				f.sync()
+			},
+			wantStates:  []string{"web/east/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/web 3", "a: Propose tier/web/east/00 Update"},
+		},
+		"and the new one has it as soon as it has left": {
+			fleet: both(as), arrange: func(f *fleet) {
+				split(as)(f)
+				f.mergeAll()
+				f.sync()
+				f.step()
+				f.mergeAll()
+			},
+			wantStates:  []string{"api/east/00 Queued Proposing", "web/east/00 Merged RevisionBehind"},
+			wantActions: []string{"a: PushPlan plan/api 1", "a: Propose tier/api/east/00 Plant", "a: Drop tier/web/east/00"},
+		},
+		"it leaves at once if it is annotated": {
+			fleet: both(as, keep), arrange: split(as, keep),
+			wantStates:  []string{"web/east/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/web 3", "a: Propose tier/web/east/00 Update"},
+		},
+		"what is encrypted cannot be annotated, and a person confirms that it is deleted": {
+			fleet: both(encrypted), arrange: split(encrypted),
 			wantStates:  []string{"api stalled StillPlanted", "web stalled MovedToSeed", "web/east/00 Released Healthy"},
 			wantActions: []string{},
 		},
-		"unless a person confirms": {
-			fleet: both(),
+		"which may be": {
+			fleet: both(encrypted),
 			arrange: func(f *fleet) {
-				split()(f)
+				split(encrypted)(f)
 				f.mark("a", layout.ConfirmBranch, "web")
 			},
 			wantStates:  []string{"api stalled StillPlanted", "web/east/00 Queued Proposing"},
 			wantActions: []string{"a: PushPlan plan/web 3", "a: Propose tier/web/east/00 Update", "a: Drop confirm/web"},
-		},
-		"and is only annotated by its new seed": {
-			fleet: both(), arrange: split(keep),
-			wantStates:  []string{"api stalled StillPlanted", "web stalled MovedToSeed", "web/east/00 Released Healthy"},
-			wantActions: []string{},
-		},
-		"and leaves the first seed once the reconciler keeps it": {
-			fleet: both(keep), arrange: split(keep),
-			wantStates:  []string{"api stalled StillPlanted", "web/east/00 Queued Proposing"},
-			wantActions: []string{"a: PushPlan plan/web 3", "a: Propose tier/web/east/00 Update"},
 		},
 	}.run(t)
 }
@@ -513,7 +575,7 @@ func TestASharedNamespaceIsNotDeleted(t *testing.T) {
 				f.theirs("a", "api")
 				f.remove("web")
 			},
-			wantStates: []string{"web stalled NamespaceShared", "web/east/00 Released Healthy"}, wantActions: []string{},
+			wantStates: []string{"web stalled ObjectShared", "web/east/00 Released Healthy"}, wantActions: []string{},
 		},
 		"although a person has confirmed the removal": {
 			fleet: alone(), arrange: func(f *fleet) {
@@ -521,7 +583,7 @@ func TestASharedNamespaceIsNotDeleted(t *testing.T) {
 				f.remove("web")
 				f.mark("a", layout.ConfirmBranch, "web")
 			},
-			wantStates: []string{"web stalled NamespaceShared", "web/east/00 Released Healthy"}, wantActions: []string{},
+			wantStates: []string{"web stalled ObjectShared", "web/east/00 Released Healthy"}, wantActions: []string{},
 		},
 		"and what is marked as not to be pruned may leave once a person has confirmed it": {
 			fleet: alone(), arrange: func(f *fleet) {
@@ -538,8 +600,8 @@ func TestASharedNamespaceIsNotDeleted(t *testing.T) {
 				f.remove("web")
 				f.seed("api", namespace("shop", on("east")))
 			},
-			wantStates:  []string{"api/east/00 Queued Proposing", "web stalled NamespaceShared", "web/east/00 Released Healthy"},
-			wantActions: []string{"a: PushPlan plan/api 1", "a: Propose tier/api/east/00 Plant"},
+			wantStates:  []string{"api/east/00 Queued Proposing", "web stalled RemovalOnHold", "web/east/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/api 1", "a: Propose tier/api/east/00 Plant", "a: PushPlan plan/web 2", "a: Propose tier/web/east/00 Update"},
 		},
 	}.run(t)
 }

@@ -137,6 +137,47 @@ func (d *tierDecider) unprotected() manifest.Problem {
 			return p
 		}
 	}
+	return d.unkept()
+}
+
+// keepsOnBase reports whether base has an object with the annotation, and whether it has it at all.
+func (d *tierDecider) keepsOnBase(o plan.Object) (keeps, there bool) {
+	at := d.tier.FilePath(o)
+	hash := d.at(d.tier.Repo, d.repo.Head, at)[at]
+	if hash.IsZero() {
+		return false, false
+	}
+	return plan.Keeps(at, d.blob(d.tier.Repo, hash), o.ID), true
+}
+
+// unkept returns why a tier must not lose objects that are to stay on the cluster: base has one of them without the
+// annotation, as after a revert.
+func (d *tierDecider) unkept() manifest.Problem {
+	if d.tier.Leaving == nil {
+		return manifest.Problem{}
+	}
+	now := *d // the tier as base has it
+	now.tier = d.tier.With(d.have)
+	for _, o := range d.tier.Leaving.Objects {
+		if !o.Kept {
+			continue
+		}
+		at := d.tier.FilePath(o)
+		keeps, there := d.keepsOnBase(o)
+		p := manifest.Problem{Seed: d.plan.Seed, Cluster: d.tier.Cluster, Object: o.ID.String(), Repo: d.tier.Repo, Path: at}
+		switch {
+		case d.missing || !there:
+		case !keeps:
+			p.Reason = v1alpha1.ReasonMoveUnprotected
+			p.Message = fmt.Sprintf("%s is to stay on its cluster, and %s on branch %s lacks the annotation %s, so the reconciler would delete it with this tier", o.ID, at, d.repo.Base, plan.Protection)
+			p.Next = "Add the annotation to it there, or revert what removed it"
+			return p
+		case !d.facts.Health.None && !now.appliedBase(false) && !d.missing:
+			p.Reason = v1alpha1.ReasonMovePending
+			p.Message = fmt.Sprintf("%s leaves once the reconciler has applied the annotation %s", o.ID, plan.Protection)
+			return p
+		}
+	}
 	return manifest.Problem{}
 }
 

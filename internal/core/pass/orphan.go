@@ -58,18 +58,18 @@ func (d *decider) needs(cluster string) bool {
 
 // orphan gives tiers that go from an abandoned cluster the entries that come before that, where
 // they are needed. The plan then has them for good; whether they are in force is decided anew in
-// each pass. So there are two versions of the plan: written has both sets of entries, and Plan
+// each pass. So there are two versions of the plan: planWithOrphans has both sets of entries, and Plan
 // those that are in force.
 func (d *decider) orphan(s *Seed) error {
-	s.written = s.Plan
+	s.planWithOrphans = s.Plan
 	concerned := slices.ContainsFunc(s.Plan.Tiers, func(t plan.Tier) bool { return t.Orphan != nil || d.abandoned[t.Cluster] })
 	if !concerned || s.previous == nil || s.Failure != nil {
 		return nil // with a failure nothing leaves
 	}
-	written, now := slices.Clone(s.Plan.Tiers), slices.Clone(s.Plan.Tiers)
+	all, now := slices.Clone(s.Plan.Tiers), slices.Clone(s.Plan.Tiers)
 	files := map[string]plan.Files{}
-	for i := range written {
-		t := &written[i]
+	for i := range all {
+		t := &all[i]
 		first := d.orphansFirst(s, t)
 		if t.Orphan == nil && first || t.Orphan != nil && s.files != nil {
 			if err := d.addOrphan(t, files); err != nil {
@@ -82,9 +82,9 @@ func (d *decider) orphan(s *Seed) error {
 		}
 	}
 	if len(files) > 0 {
-		s.write(written, files)
+		s.write(all, files)
 	}
-	s.Plan = s.written.WithTiers(now)
+	s.Plan = s.planWithOrphans.WithTiers(now)
 	return nil
 }
 
@@ -99,7 +99,7 @@ func (d *decider) orphansFirst(s *Seed, t *plan.Tier) bool {
 	if blob := d.at(t.Repo, r.Head, file)[file]; !blob.IsZero() {
 		base = deletionEffectOf(d.reconcilerObject(t.Repo, file, blob).spec)
 	}
-	proposal, open := d.carrier(s.Plan, s.previous, t, s.Plan.Name(t))
+	proposal, open := d.proposalFor(s.Plan, s.previous, t, s.Plan.Name(t))
 	return release.OrphansFirst(base, d.deletionEffectOn(t), open && proposal.digest == t.Digest())
 }
 
@@ -208,8 +208,8 @@ func (s *Seed) write(tiers []plan.Tier, more map[string]plan.Files) {
 		maps.Copy(files[repo], own)
 	}
 	changed := !slices.EqualFunc(s.Plan.Tiers, tiers, func(a, b plan.Tier) bool { return a.Orphan.Equal(b.Orphan) })
-	s.written, s.files = s.Plan.WithTiers(tiers), files
-	if changed && s.written.Generation <= s.previous.Plan.Generation {
-		s.written.Generation = s.previous.Plan.Generation + 1
+	s.planWithOrphans, s.files = s.Plan.WithTiers(tiers), files
+	if changed && s.planWithOrphans.Generation <= s.previous.Plan.Generation {
+		s.planWithOrphans.Generation = s.previous.Plan.Generation + 1
 	}
 }

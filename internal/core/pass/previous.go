@@ -168,6 +168,25 @@ func (p *Previous) generation(repo string) int {
 	return p.plans[repo].Generation
 }
 
+// Home returns the repository in which requests about the seed are read: the first one of the plan on
+// the branches that has its branch, also where another plan is in force because nobody vouches for that one.
+// It is empty where no repository has it.
+func (p *Previous) Home() string {
+	if p == nil || p.Plan == nil {
+		return ""
+	}
+	onBranches := p.Plan
+	if p.replaced != nil {
+		onBranches = p.replaced
+	}
+	for _, repo := range onBranches.Repos() {
+		if !p.commit(repo).IsZero() {
+			return repo
+		}
+	}
+	return ""
+}
+
 // commit returns where the plan's branch is in a repository; empty where there is none.
 func (p *Previous) commit(repo string) layout.Hash {
 	if p == nil {

@@ -135,15 +135,15 @@ func newFactReader(f *Facts) *factReader {
 	}
 }
 
-// miss notes that the decision under way lacks something.
-func (a *factReader) miss() {
+// noteMissing notes that the decision under way lacks something.
+func (a *factReader) noteMissing() {
 	a.missing = true
 	a.asked++
 }
 
 // ask notes that paths of a subject are not known.
 func (a *factReader) ask(s subject, paths ...string) {
-	a.miss()
+	a.noteMissing()
 	if a.open[s] == nil {
 		a.open[s] = map[string]bool{}
 	}
@@ -333,7 +333,7 @@ func (a *factReader) unasked() bool { return a.facts.Health.None || a.facts.Heal
 func (a *factReader) reconciler(key health.ReconcilerKey) health.Reconciler {
 	known, ok := a.facts.Health.Reconcilers[key]
 	if !ok && !a.unasked() {
-		a.miss()
+		a.noteMissing()
 		a.reconcilers[key] = true
 	}
 	return known
@@ -343,7 +343,7 @@ func (a *factReader) reconciler(key health.ReconcilerKey) health.Reconciler {
 func (a *factReader) creator(key health.CreatorKey) health.Creator {
 	known, ok := a.facts.Health.Creators[key]
 	if !ok && !a.unasked() {
-		a.miss()
+		a.noteMissing()
 		a.creators[key] = true
 	}
 	return known
@@ -353,7 +353,7 @@ func (a *factReader) creator(key health.CreatorKey) health.Creator {
 func (a *factReader) root(key health.RootKey) health.Root {
 	known, ok := a.facts.Health.Roots[key]
 	if !ok && !a.facts.Health.None {
-		a.miss()
+		a.noteMissing()
 		a.roots[key] = true
 	}
 	return known
@@ -381,7 +381,7 @@ func (a *factReader) merging(repo string) merging.Repository {
 // zone asks for a time zone, unless it is known.
 func (a *factReader) zone(name string) {
 	if _, ok := a.facts.Zones[name]; !ok {
-		a.miss()
+		a.noteMissing()
 		a.zones[name] = true
 	}
 }

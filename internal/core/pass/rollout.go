@@ -45,7 +45,7 @@ func (d *decider) observeRollout(s *Seed) error {
 		if d.missing || s.record != nil {
 			continue
 		}
-		record, err := release.DecodeRecord(s.Name, data)
+		record, err := release.DecodeRecord(s.Name, branch, data)
 		if err != nil {
 			s.record = &release.Record{Seed: s.Name, Paused: &release.Request{Why: "its record cannot be read"}}
 			s.unreadable = true

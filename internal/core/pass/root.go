@@ -172,48 +172,119 @@ type MergeBy struct {
 	Ways []string `json:"ways,omitempty"`
 	// Warnings say which other ways the repository allows.
 	Warnings manifest.Problems `json:"warnings,omitempty"`
+	// Refused says why nothing may be merged: by any way, a root would refuse the base branch. It has no
+	// reason if something may be.
+	Refused manifest.Problem `json:"refused,omitzero"`
 }
 
-// chooseWays finds out, for repositories in which Furrow signs, by which ways the open proposals may be
-// merged.
+// chooseWays finds out by which ways proposals may be merged. It asks the roots under which something is
+// proposed. Where one of them verifies signatures, or Furrow signs, it also asks the others that apply
+// something of the repository: they read the same branch.
 func (d *decider) chooseWays() {
 	d.ways = map[string]MergeBy{}
-	seen := map[health.RootKey]bool{}
+	if d.facts.Health.None {
+		return
+	}
+	type tierOf struct {
+		seed *Seed
+		tier *plan.Tier
+	}
+	proposed, rest := map[string][]tierOf{}, map[string][]tierOf{}
 	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {
 		s := d.seeds[name]
 		for i, status := range s.Result.Tiers {
-			r := d.repo(s.Plan.Tiers[i].Repo)
-			if status.State != release.Proposed || d.facts.Health.None || r == nil || r.SigningKey == "" {
-				continue
+			switch t := &s.Plan.Tiers[i]; {
+			case d.repo(t.Repo) == nil:
+			case status.IsProposed():
+				proposed[t.Repo] = append(proposed[t.Repo], tierOf{s, t})
+			case s.Tiers[status.Tier].Base != release.BaseNothing:
+				rest[t.Repo] = append(rest[t.Repo], tierOf{s, t})
 			}
-			td := d.decideTier(s.Plan, &s.Plan.Tiers[i], s.previous)
-			key, ok := d.rootKey(name, td.tier)
-			if !ok || seen[key] {
-				continue
+		}
+	}
+	for _, repo := range slices.Sorted(maps.Keys(proposed)) {
+		roots := mergedBy{decider: d, repo: repo, seen: map[health.RootKey]bool{}}
+		for _, of := range proposed[repo] {
+			roots.add(of.seed, of.tier)
+		}
+		if roots.verifies || d.facts.Repos[repo].SigningKey != "" {
+			for _, of := range rest[repo] {
+				roots.add(of.seed, of.tier)
 			}
-			seen[key] = true
-			root, want := td.wantedRoot(key)
-			accepted, warning := health.MergeBy(root, want)
-			d.narrow(td.tier.Repo, accepted, warning)
+		}
+		if by := roots.by; by.Refused.Reason != "" || by.Ways != nil {
+			d.ways[repo] = by
+		}
+	}
+	if d.incomplete() {
+		return
+	}
+	for _, s := range d.seeds {
+		for repo, by := range d.ways {
+			if s.Plan != nil && by.Refused.Reason != "" {
+				s.Result.HoldMerges(s.Plan, repo, by.Refused)
+			}
 		}
 	}
 }
 
-// narrow takes in what one more root accepts.
-func (d *decider) narrow(repo string, accepted []merging.Way, warning manifest.Problem) {
-	if len(accepted) == 0 {
+// mergedBy finds the ways to merge that all roots of a repository accept.
+type mergedBy struct {
+	*decider
+	repo string
+	by   MergeBy
+	seen map[health.RootKey]bool
+	// verifies reports whether one of the roots verifies signatures.
+	verifies bool
+	// narrowed has, of the roots that left fewer ways than those before them, which ways they accept, and
+	// their Secrets.
+	narrowed, secrets []string
+}
+
+// add takes in what the root of a tier accepts.
+func (m *mergedBy) add(s *Seed, t *plan.Tier) {
+	key, ok := m.rootKey(s.Name, t)
+	if !ok || m.seen[key] {
 		return
 	}
-	by, narrowed := d.ways[repo]
+	m.seen[key] = true
+	root, want := m.decideTier(s.Plan, t, s.previous).wantedRoot(key)
+	m.verifies = m.verifies || root.Verifies()
+	accepted, problem := health.MergeBy(root, want)
+	switch {
+	case m.by.Refused.Reason != "":
+	case len(accepted) == 0 && root.Verify.Failed: // whatever is merged, it refuses the branch as before
+	case len(accepted) == 0:
+		m.by.Refused = problem
+	default:
+		m.narrow(key.Cluster, root, accepted)
+		if problem.Repo = m.repo; problem.Reason != "" && !slices.ContainsFunc(m.by.Warnings, func(had manifest.Problem) bool { return had.Next == problem.Next }) {
+			m.by.Warnings = append(m.by.Warnings, problem)
+		}
+	}
+	if m.by.Refused.Reason != "" {
+		m.by.Ways, m.by.Warnings = nil, nil
+	}
+}
+
+// narrow leaves the ways that one more root accepts.
+func (m *mergedBy) narrow(cluster string, root health.Root, accepted []merging.Way) {
+	first := m.by.Ways == nil
 	var ways []string
 	for _, w := range accepted {
-		if !narrowed || slices.Contains(by.Ways, w.Name) {
+		if first || slices.Contains(m.by.Ways, w.Name) {
 			ways = append(ways, w.Name)
 		}
 	}
-	by.Ways = ways
-	if warning.Repo = repo; warning.Reason != "" && !slices.ContainsFunc(by.Warnings, func(had manifest.Problem) bool { return had.Next == warning.Next }) {
-		by.Warnings = append(by.Warnings, warning)
+	if first || len(ways) < len(m.by.Ways) {
+		m.narrowed = append(m.narrowed, fmt.Sprintf("the GitRepository %s on cluster %s accepts what is merged by %s only", root.Source, cluster, merging.Names(accepted)))
+		m.secrets = append(m.secrets, fmt.Sprintf("%s on cluster %s", root.Verify.Secret, cluster))
 	}
-	d.ways[repo] = by
+	if m.by.Ways = ways; len(ways) == 0 {
+		m.by.Refused = manifest.Problem{
+			Reason: v1alpha1.ReasonRootVerification, Repo: m.repo,
+			Message: "by any way to merge, a cluster would refuse the base branch: " + strings.Join(m.narrowed, ", and "),
+			Next:    "Put the same public keys into the Secrets " + strings.Join(m.secrets, " and "),
+		}
+	}
 }

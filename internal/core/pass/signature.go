@@ -87,7 +87,7 @@ func (f *Facts) AbandonedBy(cluster string) *release.Request {
 func (f *Facts) ConfirmedBy(s *Seed) *release.Request {
 	for _, marker := range []func(base, seed string) string{layout.ConfirmBranch, layout.ConfirmLeavingBranch} {
 		if f.Marked(s.previous, marker) {
-			home := f.Repos[s.previous.Plan.Repos()[0]]
+			home := f.Repos[s.previous.Home()]
 			return home.request(marker(home.Base, s.Name))
 		}
 	}

@@ -166,6 +166,7 @@ func (d *decider) baseOf(p *Previous, repo string, r *Repo) plan.Base {
 			p.spoiled = p.spoiled || !d.missing && !same(written, t.Want(), t.Paths())
 		}
 		d.moving(&base, p.Plan, t)
+		p.spoiled = p.spoiled || d.keepsInVain(p.Plan, t, r.Head)
 		base.Orphans[t.ReconcilerFile()] = t.Orphan != nil && d.orphans(t, have)
 	}
 	for _, dir := range slices.Sorted(maps.Keys(clusters)) {
@@ -181,8 +182,47 @@ func (d *decider) baseOf(p *Previous, repo string, r *Repo) plan.Base {
 	return base
 }
 
-// moving notes which contents of a tier carry the annotation of a move, and the contents without it.
+// keepsInVain reports whether a plan claims that a reconciler keeps an object which leaves, and the object lacks the
+// annotation. The content is that of base if the object goes now, else that of the plan. The deletion guard believes
+// such a claim.
+func (d *decider) keepsInVain(pl *plan.Plan, t *plan.Tier, head layout.Hash) bool {
+	vain := func(o plan.Object, hash layout.Hash) bool {
+		if !o.Kept || hash.IsZero() {
+			return false
+		}
+		d.missing = false
+		data := d.blob(t.Repo, hash)
+		return !d.missing && !plan.Keeps(o.File, data, o.ID)
+	}
+	for _, o := range pl.Objects(t) {
+		if o.Leaving && vain(o, o.Hash) {
+			return true
+		}
+	}
+	return t.Leaving != nil && slices.ContainsFunc(t.Leaving.Objects, func(o plan.Object) bool {
+		at := t.FilePath(o)
+		return vain(o, d.at(t.Repo, head, at)[at])
+	})
+}
+
+// moving notes which contents of a tier carry the annotation of a move or for another seed, and the contents without
+// it.
 func (d *decider) moving(base *plan.Base, pl *plan.Plan, t *plan.Tier) {
+	for _, o := range pl.Objects(t) {
+		if o.HandedTo == "" {
+			continue
+		}
+		d.missing = false
+		data := d.blob(t.Repo, o.Hash)
+		if d.missing || !plan.Protected(o.File, data, o.ID) {
+			continue
+		}
+		if objects, err := manifest.Parse(o.File, data); err == nil && len(objects) == 1 {
+			if bytes, err := objects[0].WithoutAnnotation(plan.Protection).Bytes(); err == nil {
+				base.Moving[o.Hash] = githash.Blob(bytes)
+			}
+		}
+	}
 	for _, m := range pl.MovesOn(t) {
 		for _, o := range pl.Objects(t) {
 			if o.ID != m.Object {

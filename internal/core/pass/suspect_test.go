@@ -259,3 +259,74 @@ func TestAPlanThatNobodyVouchesForGoesOnAfterARestart(t *testing.T) {
 		t.Errorf("the decision differs after a restart: %v", states(after))
 	}
 }
+
+// TestOnlyAnObjectSaysThatItIsKept: the deletion guard does not count what a reconciler keeps, and only the object
+// says whether it does.
+func TestOnlyAnObjectSaysThatItIsKept(t *testing.T) {
+	for _, to := range []string{"", "api"} {
+		f := planted(one(t), web(configMap("c", 1, on("east")), configMap("moves", 1, on("east"))))
+		f.seed("web", configMap("c", 1, on("east")))
+		f.step()
+		f.forge("web", func(g *forgery) {
+			g.plan.Contents = slices.Clone(g.plan.Contents)
+			for i := range g.plan.Contents {
+				objects := slices.Clone(g.plan.Contents[i].Objects)
+				for j := range objects {
+					if objects[j].Leaving {
+						objects[j].Kept, objects[j].HandedTo = true, to
+					}
+				}
+				g.plan.Contents[i].Objects = objects
+			}
+		})
+		p := f.decide().Seeds["web"].Plan
+		leaving := 0
+		for i := range p.Tiers {
+			for _, o := range p.Objects(&p.Tiers[i]) {
+				if o.Kept || o.HandedTo != "" {
+					t.Errorf("%s is kept for %q", o.ID, o.HandedTo)
+				}
+				if o.Leaving {
+					leaving++
+				}
+			}
+		}
+		if leaving != 1 {
+			t.Errorf("%d objects leave", leaving)
+		}
+	}
+}
+
+func TestAHandoverGoesOnAfterARestart(t *testing.T) {
+	f := planted(one(t), web(configMap("c", 1, on("east")), configMap("moves", 1, on("east"))))
+	f.seed("web", configMap("c", 1, on("east")))
+	f.seed("api", configMap("moves", 2, on("east")), configMap("own", 1, on("east")))
+	restart := func(when string) *pass.Decision {
+		t.Helper()
+		f.suspecting = true
+		defer func() { f.suspecting = false }()
+		d := f.decide()
+		for _, name := range []string{"web", "api"} {
+			if p := d.Previous[name]; p != nil && !p.Verified {
+				t.Errorf("%s: the plan of %s is not verified: %v", when, name, d.Seeds[name].Plan.Warnings)
+			}
+		}
+		return d
+	}
+	for _, step := range []string{"annotated", "annotated on base", "annotated there", "leaving", "gone from base", "gone", "planted", "at its end"} {
+		f.step()
+		before := f.decide()
+		if after := restart("once it is " + step); mustWrite(t, after.Actions) != mustWrite(t, before.Actions) {
+			t.Errorf("once it is %s, the decision differs after a restart: %v", step, states(after))
+		}
+		if strings.Contains(step, "base") {
+			f.sync()
+		} else {
+			f.mergeAll()
+		}
+		restart("before the next pass after it is " + step)
+	}
+	if p := f.decide().Previous["api"]; p == nil || len(p.Plan.Awaits) > 0 {
+		t.Error("the other seed does not have it")
+	}
+}

@@ -88,10 +88,10 @@ func (d *tierDecider) gather() (release.TierFacts, error) {
 			f.BaseDetail += ": " + listed(f.Foreign)
 		}
 	}
-	if c, ok := d.carrier(d.plan, d.previous, d.tier, d.name); ok {
+	if c, ok := d.proposalFor(d.plan, d.previous, d.tier, d.name); ok {
 		f.Proposal = &release.Proposal{
 			Group: c.group, Branch: c.branch, Digest: c.digest, Edited: c.Edited, Unknown: !d.repo.Amends, Rejected: c.Rejected, Reason: c.Reason,
-			Stale: c.Stale, Behind: d.isBehind(c.Proposal), Outside: d.outside(c.Proposal), Differs: difference(c.Proposal),
+			Stale: c.Stale, Behind: d.isBehind(c.Proposal), Outside: d.outside(c.Proposal), Differs: difference(c.Proposal, c.branch),
 		}
 	}
 	switch {
@@ -99,7 +99,7 @@ func (d *tierDecider) gather() (release.TierFacts, error) {
 	case release.BaseState(d.tier, f) != "":
 		f.Health = d.verdict()
 	case d.tier.Gone():
-		f.LeftBehind = d.leftBehind()
+		f.LeftBehind, f.Unprotected = d.leftBehind(), d.unprotected()
 	default:
 		f.RootNotAsked, f.Unprotected, f.OnlyMoves = true, d.unprotected(), d.onlyMoves()
 	}
@@ -161,7 +161,7 @@ const maxAmendedPlans = 5
 // What is left without an explanation stays foreign, and holds the tier.
 func (d *tierDecider) explainForeign(f *release.TierFacts) error {
 	t := d.tier
-	proposal, open := d.carrier(d.plan, d.previous, t, d.name)
+	proposal, open := d.proposalFor(d.plan, d.previous, t, d.name)
 	replacing := open && !proposal.Rejected && proposal.digest == t.Digest()
 	if d.retriesTier(t.Repo, d.previous, d.name) || replacing && !proposal.Stale {
 		f.Base = release.BaseEarlier

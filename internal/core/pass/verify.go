@@ -190,9 +190,9 @@ func (d *decider) judgeProposal(proposal Proposal, pl *plan.Plan, p *Previous, r
 
 // difference says what a proposal brings that no plan has, and what a person can do about it. It is empty
 // if there is nothing.
-func difference(p Proposal) string {
+func difference(p Proposal, branch string) string {
 	if p.differs == "" {
 		return ""
 	}
-	return p.differs + ". Delete the branch to have it proposed again"
+	return p.differs + ". Delete its branch to have it proposed again: " + layout.DeleteCommand(branch)
 }

@@ -203,7 +203,7 @@ func TestWhatDiffersNamesCommitAuthorAndPath(t *testing.T) {
 	f.forgeCommit(eastBranch, map[string]string{eastFile: configMap("c", 666)}, asItWas)
 	d := f.decide()
 	got, at := d.Seeds["web"].Result.Tiers[0].Message, f.repos["a"].refs[eastBranch].String()
-	for _, want := range []string{at[:7], "Mallory <mallory@example.com>", strings.TrimSuffix(eastDir, "/"), "Delete the branch"} {
+	for _, want := range []string{at[:7], "Mallory <mallory@example.com>", strings.TrimSuffix(eastDir, "/"), "Delete its branch to have it proposed again: git push origin --delete " + eastBranch} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q does not name %q", got, want)
 		}

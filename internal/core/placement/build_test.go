@@ -138,7 +138,8 @@ func placed(seed catalog.Seed, inv *catalog.Inventory) (got map[string]where, wh
 	if err := AddImplied(inv, []catalog.Seed{seed})[seed.Name]; err != nil {
 		return nil, nil, err
 	}
-	placed, err := Place(&seed, inv)
+	all, failed := PlaceAll([]*catalog.Seed{&seed}, inv, nil)
+	placed, err := all[seed.Name], failed[seed.Name]
 	got, why = map[string]where{}, map[string]string{}
 	for _, p := range placed.Placements {
 		got[p.Object.String()] = where{strings.Join(p.Clusters, ","), p.Rule}

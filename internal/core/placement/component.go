@@ -253,6 +253,10 @@ func (f *operators) decide(c *component) (decision, error) {
 	if manages {
 		return d, nil
 	}
+	if row := e.at.node.kind.management; row != nil && row.Onto == "" {
+		d.follows = append(d.follows, e.at.node)
+		return d, nil
+	}
 	name, err := f.management(e.at.node.object)
 	d.clusters = []string{name}
 	return d, err

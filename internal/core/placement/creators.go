@@ -53,7 +53,7 @@ type creatorCheck struct {
 	*placer
 	creator *node
 	on      string
-	// others returns where else a kind may be defined; nil where only the own seed counts.
+	// others returns where else a kind may be defined or installed; nil where only the own seed counts.
 	others func(manifest.GroupKind) []*placer
 	// elsewhere is called for each object that the creator needs and that is not where the creator is,
 	// with the chain of reasons. Once it returns true, the check ends.
@@ -83,7 +83,44 @@ func (c *creatorCheck) misplaced() {
 				return
 			}
 		}
+		if c.ofInstallers(next) {
+			return
+		}
 	}
+}
+
+// ofInstallers checks the charts and packages that install a kind, unless one of them is with the creator.
+func (c *creatorCheck) ofInstallers(next needed) (ended bool) {
+	if c.inventory.Clusters[c.on].HasKind(next.kind) {
+		return false
+	}
+	type installs struct {
+		in *placer
+		by *node
+	}
+	var all []installs
+	for _, p := range c.placersOf(next.kind) {
+		for _, n := range p.installersOf(next.kind) {
+			if slices.Contains(n.clusters, c.on) {
+				return false
+			}
+			all = append(all, installs{p, n})
+		}
+	}
+	for _, i := range all {
+		if c.check(i.in, i.by, slices.Concat(next.chain, []string{fmt.Sprintf("%s is installed by %s", next.kind, i.by.object.ID)})) {
+			return true
+		}
+	}
+	return false
+}
+
+// placersOf returns the variants that may define or install a kind.
+func (c *creatorCheck) placersOf(kind manifest.GroupKind) []*placer {
+	if c.others != nil {
+		return c.others(kind)
+	}
+	return []*placer{c.placer}
 }
 
 // located is a definition, and the variant of a seed that has it.
@@ -95,12 +132,8 @@ type located struct {
 // definitionsOf returns the definitions of a kind: those that are where the creator is, else all.
 // There is none where the kind is known to be installed there.
 func (c *creatorCheck) definitionsOf(kind manifest.GroupKind) []located {
-	placers := []*placer{c.placer}
-	if c.others != nil {
-		placers = c.others(kind)
-	}
 	var all, here []located
-	for _, p := range placers {
+	for _, p := range c.placersOf(kind) {
 		for _, d := range p.findOperators().crds[kind.Group] {
 			switch {
 			case d.kind != kind:

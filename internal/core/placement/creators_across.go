@@ -57,8 +57,10 @@ type acrossSeeds struct {
 	created []string
 	// placers are those of each seed's variants, made when they are asked for first.
 	placers map[int][]*placer
-	// defined are the seeds that have a CustomResourceDefinition of a kind, by index.
-	defined map[manifest.GroupKind][]int
+	// defined are the seeds that have a CustomResourceDefinition of a kind, by index, and installing those
+	// that have charts or packages.
+	defined    map[manifest.GroupKind][]int
+	installing []int
 }
 
 // creatorWait says that the creator of a cluster waits until another cluster is there.
@@ -71,12 +73,15 @@ type creatorWait struct {
 	text string
 }
 
-// index notes which seeds define kinds.
+// index notes which seeds define and install kinds.
 func (a *acrossSeeds) index() {
 	for i, s := range a.seeds {
 		for _, v := range s.Seed.Variants {
 			for n := range v.Objects {
 				o := &v.Objects[n]
+				if mayInstall(o) && !slices.Contains(a.installing, i) {
+					a.installing = append(a.installing, i)
+				}
 				if o.ID.GroupKind() != crdKind {
 					continue
 				}
@@ -139,10 +144,12 @@ func (a *acrossSeeds) waitsOf(cluster string) []creatorWait {
 	return waits
 }
 
-// definers returns the variants of all seeds that define a kind.
+// definers returns the variants of all seeds that define a kind, or may install it.
 func (a *acrossSeeds) definers(kind manifest.GroupKind) []*placer {
 	var all []*placer
-	for _, i := range a.defined[kind] {
+	seeds := slices.Concat(a.defined[kind], a.installing)
+	slices.Sort(seeds)
+	for _, i := range slices.Compact(seeds) {
 		all = append(all, a.placersOf(i)...)
 	}
 	return all

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/installs"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -15,6 +16,13 @@ type kind struct {
 	// management is the row of the kind if its objects belong on a management cluster.
 	management *managementRow
 	serves     bool
+	// families are the clouds that its objects are of, as patterns of groups.
+	families []string
+	// installs reports whether its objects install others, and targets how its objects follow what they
+	// name or select (targets), and named whether they follow what names them.
+	installs bool
+	targets  func(*placer, *node) []*node
+	named    bool
 	// makesSecrets reports whether its objects make Secrets (secretMakers).
 	makesSecrets bool
 	// workload reports whether its objects run Pods, whose template is at podPath.
@@ -60,7 +68,8 @@ func newPlacer(seed *catalog.Seed, objects []manifest.Object, inv *catalog.Inven
 func (s *placer) kindOf(name manifest.GroupKind) *kind {
 	k := s.resources[name]
 	if k == nil {
-		k = &kind{GroupKind: name, serves: serves(name)}
+		k = &kind{GroupKind: name, serves: serves(name), families: familiesOf(name.Group), installs: installs.IsInstaller(name)}
+		k.targets, k.named = targets[name], isNamed(name)
 		_, k.makesSecrets = secretMakers[name]
 		k.podPath, k.workload = podTemplates[name]
 		if row, ok := managementKind(name); ok {

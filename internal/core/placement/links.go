@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,6 +28,9 @@ var (
 	clusterRoleKind    = manifest.GroupKind{Group: rbacGroup, Kind: "ClusterRole"}
 	roleKind           = manifest.GroupKind{Group: rbacGroup, Kind: "Role"}
 	clusterBindingKind = manifest.GroupKind{Group: rbacGroup, Kind: "ClusterRoleBinding"}
+	claimKind          = manifest.GroupKind{Kind: "PersistentVolumeClaim"}
+	storageClassKind   = manifest.GroupKind{Group: "storage.k8s.io", Kind: "StorageClass"}
+	networkKind        = manifest.GroupKind{Group: "k8s.cni.cncf.io", Kind: "NetworkAttachmentDefinition"}
 	bindingKind        = manifest.GroupKind{Group: rbacGroup, Kind: "RoleBinding"}
 )
 
@@ -59,6 +63,9 @@ func (f *operators) link(n *node) {
 	case clusterBindingKind, bindingKind:
 		f.linkBinding(o)
 	default:
+		if n.kind.management != nil {
+			f.linkServers(n)
+		}
 		if n.account != "" { // need not be in the seed
 			account := manifest.ID{Kind: "ServiceAccount", Namespace: o.ID.Namespace, Name: n.account}
 			f.join(o.ID, account, strings.Join(append(slices.Clone(n.kind.podPath), "spec", "serviceAccountName"), "."), "names")
@@ -74,6 +81,38 @@ func (f *operators) linkService(o *manifest.Object, service map[string]any, fiel
 	namespace, _ := service["namespace"].(string)
 	name, _ := service["name"].(string)
 	f.joinKnown(o.ID, manifest.ID{Kind: "Service", Namespace: namespace, Name: name}, field)
+}
+
+// linkServers joins an object for management clusters with the Services of the seed that answer its
+// operator: those in a field called service, and those in URLs.
+func (f *operators) linkServers(n *node) {
+	o := n.object
+	walkFields(o, func(field string, value any) {
+		if service, ok := value.(map[string]any); ok && field == "service" {
+			namespace, _ := service["namespace"].(string)
+			name, _ := service["name"].(string)
+			f.joinKnown(o.ID, manifest.ID{Kind: "Service", Namespace: cmp.Or(namespace, o.ID.Namespace), Name: name}, field)
+		}
+		forTexts(value, func(text string) {
+			if name, namespace, ok := serviceIn(text); ok {
+				f.joinKnown(o.ID, manifest.ID{Kind: "Service", Namespace: namespace, Name: name}, field)
+			}
+		})
+	})
+}
+
+// serviceIn returns the Service of a host in a text, as in https://hooks.ext.svc:443/path.
+func serviceIn(text string) (name, namespace string, ok bool) {
+	host, rest, ok := strings.Cut(text, ".svc")
+	if !ok || rest != "" && !strings.ContainsAny(rest[:1], ".:/") {
+		return "", "", false
+	}
+	host = host[strings.LastIndexAny(host, "/@, ")+1:]
+	labels := strings.Split(host, ".")
+	if len(labels) < 2 {
+		return "", "", false
+	}
+	return labels[len(labels)-2], labels[len(labels)-1], true
 }
 
 // linkRules joins a webhook configuration with the definitions of the kinds that it names: whoever
@@ -93,11 +132,11 @@ func (f *operators) linkRules(o *manifest.Object, hook map[string]any, at int) {
 // linkBinding joins a binding with its ServiceAccounts, and with a role of the seed that makes an
 // operator of who has it. Other roles are shared by what has nothing else in common.
 func (f *operators) linkBinding(o *manifest.Object) {
-	role := roleOf(o)
-	if n := f.node(role); n != nil && (len(writtenBy(n.object)) > 0 || n.object.Map("aggregationRule") != nil) {
+	role := RoleOf(o)
+	if n := f.node(role); n != nil && (len(WritesStatus(n.object)) > 0 || n.object.Map("aggregationRule") != nil) {
 		f.join(o.ID, role, "roleRef", "names")
 	}
-	for _, account := range subjectsOf(o) {
+	for _, account := range SubjectsOf(o) {
 		f.join(o.ID, account, "subjects", "name")
 	}
 }
@@ -105,10 +144,10 @@ func (f *operators) linkBinding(o *manifest.Object) {
 // linkRole joins a role with the definitions of the kinds whose status it may write, and an
 // aggregated one with those that it is made of.
 func (f *operators) linkRole(o *manifest.Object) {
-	for _, w := range writtenBy(o) {
+	for _, w := range WritesStatus(o) {
 		f.of(o.ID)
-		for _, d := range f.crds[w.group] {
-			if names(w.resources, d.plural, "status") {
+		for _, d := range f.crds[w.Group] {
+			if w.Writes(d.plural) {
 				f.join(o.ID, d.node.object.ID, fmt.Sprintf("rules[%d]", w.at), "allows to write the status of the resources of")
 			}
 		}
@@ -142,17 +181,20 @@ func (s *placer) granted(role *manifest.Object) []*node {
 	return found
 }
 
-// written is a rule of a role that allows to write the status of kinds of one API group, which is
-// what their controller needs and nobody else.
-type written struct {
+// StatusWriting is a rule of a role by which a controller may write the status of custom resources. Nobody else
+// needs that.
+type StatusWriting struct {
 	at        int
-	group     string
-	resources []string
+	Group     string
+	Resources []string
 }
 
-// writtenBy lists what a role may write as a controller. Rules for all groups say nothing of any.
-func writtenBy(o *manifest.Object) []written {
-	var out []written
+// Writes reports whether the rule is about a resource, by its plural.
+func (w StatusWriting) Writes(plural string) bool { return names(w.Resources, plural, "status") }
+
+// WritesStatus lists the statuses that a role may write. A rule for all groups says nothing about any of them.
+func WritesStatus(o *manifest.Object) []StatusWriting {
+	var out []StatusWriting
 	for i, rule := range mappings(o.Body["rules"]) {
 		verbs := texts(rule["verbs"])
 		if !slices.Contains(verbs, "*") && !slices.Contains(verbs, "update") && !slices.Contains(verbs, "patch") {
@@ -166,7 +208,7 @@ func writtenBy(o *manifest.Object) []written {
 		}
 		for _, group := range texts(rule["apiGroups"]) {
 			if strings.Contains(group, ".") {
-				out = append(out, written{i, group, resources})
+				out = append(out, StatusWriting{i, group, resources})
 			}
 		}
 	}
@@ -210,9 +252,14 @@ func (f *operators) weigh(c *component, v *vertex, o *manifest.Object) {
 		c.operator = true
 		c.weighResources(v, o.Text("spec", "group"), []string{"*"}, "serves")
 	case clusterRoleKind, roleKind:
-		for _, w := range writtenBy(o) {
+		for _, w := range WritesStatus(o) {
 			c.operator = true
-			c.weighResources(v, w.group, w.resources, "allows to write the status of")
+			c.weighResources(v, w.Group, w.Resources, "allows to write the status of")
+		}
+	default:
+		if v.node.kind.management != nil { // it is here for the server that it names
+			c.operator = true
+			c.weighKind(v, o.ID.GroupKind(), "is of kind")
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (r referenceRow) holds(field string) bool {
 
 // mayRefer reports whether a field may end in one of the suffixes; most do not, and each is asked.
 func mayRefer(field string) bool {
-	return strings.HasSuffix(field, "Ref") || strings.HasSuffix(field, "Name")
+	return strings.HasSuffix(field, "Ref") || strings.HasSuffix(field, "Name") || strings.HasSuffix(field, "Reference") || strings.HasSuffix(field, "Secret")
 }
 
 // NamedBy lists the objects that another one names and that only serve others, in no order and with
@@ -95,7 +95,7 @@ func appendReferences(ids []manifest.ID, o *manifest.Object) []manifest.ID {
 		}
 	}
 	if o.ID.Group == rbacGroup && o.Map("roleRef") != nil {
-		r.ids = append(r.ids, roleOf(o))
+		r.ids = append(r.ids, RoleOf(o))
 	}
 	return r.ids
 }

@@ -73,10 +73,14 @@ func Rules() []Rule {
 		seedRules,
 		managementAPI,
 		namedCluster,
+		sameCloud,
+		installer,
 		inComponent,
 		followResources,
 		followContent,
 		followReferences,
+		followTargets,
+		operatorNamespace,
 		planterDefault,
 		followRest,
 		selected,
@@ -100,10 +104,15 @@ type placer struct {
 	resources  map[manifest.GroupKind]*kind
 	namespaces map[string]*namespace
 	planter    bool
+	// given are the Namespaces that other seeds contain for clusters, and makes those that an object of the
+	// variant makes on its own cluster.
+	given Namespaces
+	makes map[string]bool
 	// madeSecrets are the Secrets that objects make and that are not in the variant, with the objects
-	// that name them; labelled are the workloads whose Pods have a label. Made when first asked for.
+	// that name them; labelled are the workloads whose Pods have a label, and the Services that have it.
+	// Made when first asked for.
 	madeSecrets map[manifest.ID]*node
-	labelled    map[podLabel][]*node
+	labelled    map[labelIn][]*node
 	// operators are the components of the variant; made when first asked for.
 	operators *operators
 	// seedRules are the seed's own rules once they are compiled, and cost what they have cost.
@@ -113,8 +122,10 @@ type placer struct {
 	cost       uint64
 	// refs maps an object to the management objects that refer to it; made when first asked for.
 	refs map[manifest.ID][]*node
-	// families are the objects of the groups of one cloud, by name; made when first asked for.
-	families map[string]map[string][]*node
+	// engine is Crossplane; installed and installers are what installs others. Made when first asked for.
+	engine     *crossplane
+	installed  map[*node]*installation
+	installers []*installation
 	// among are the workload clusters for which the answer counts; nil for all.
 	among []string
 	// roles and made are the clusters of each role and those that the seed

@@ -16,8 +16,8 @@ import (
 
 func TestRulesAreAskedInTheirOrder(t *testing.T) {
 	want := []string{
-		"annotation", "plugin", "namespace-annotation", "seed-rule", "management-api", "named-cluster",
-		"component", "follow-resources", "follow-content", "follow-references", "planter-default", "follow-rest", "selected",
+		"annotation", "plugin", "namespace-annotation", "seed-rule", "management-api", "named-cluster", "same-cloud", "installer",
+		"component", "follow-resources", "follow-content", "follow-references", "follow-targets", "operator-namespace", "planter-default", "follow-rest", "selected",
 	}
 	var got []string
 	for _, r := range Rules() {

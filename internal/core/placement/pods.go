@@ -2,7 +2,7 @@ package placement
 
 import (
 	"cmp"
-	"slices"
+	"iter"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -66,8 +66,8 @@ func podTemplate(o *manifest.Object, path []string) map[string]any {
 	return o.Map(path...)
 }
 
-// roleOf returns the role that a binding names.
-func roleOf(binding *manifest.Object) manifest.ID {
+// RoleOf returns the role that a binding names.
+func RoleOf(binding *manifest.Object) manifest.ID {
 	role := manifest.ID{Group: rbacGroup, Kind: binding.Text("roleRef", "kind"), Name: binding.Text("roleRef", "name")}
 	if role.Kind == "Role" {
 		role.Namespace = binding.ID.Namespace
@@ -75,9 +75,9 @@ func roleOf(binding *manifest.Object) manifest.ID {
 	return role
 }
 
-// subjectsOf returns the ServiceAccounts that a binding names. Without a namespace they are in that
+// SubjectsOf returns the ServiceAccounts that a binding names. Without a namespace they are in that
 // of the binding.
-func subjectsOf(binding *manifest.Object) []manifest.ID {
+func SubjectsOf(binding *manifest.Object) []manifest.ID {
 	var accounts []manifest.ID
 	for _, subject := range mappings(binding.Body["subjects"]) {
 		if subject["kind"] == "ServiceAccount" {
@@ -87,37 +87,6 @@ func subjectsOf(binding *manifest.Object) []manifest.ID {
 		}
 	}
 	return accounts
-}
-
-// podLabel is one label of the Pods of a workload.
-type podLabel struct{ namespace, key, value string }
-
-// selectedBy returns the workloads whose Pods a Service selects.
-func (s *placer) selectedBy(service *manifest.Object) []*node {
-	if s.labelled == nil {
-		s.labelled = map[podLabel][]*node{}
-		for kind, path := range podTemplates {
-			for _, n := range s.resourcesOf(kind) {
-				for key, value := range podLabels(n.object, path) {
-					at := podLabel{n.object.ID.Namespace, key, value}
-					s.labelled[at] = append(s.labelled[at], n)
-				}
-			}
-		}
-	}
-	wanted := stringsOf(service.Map("spec", "selector"))
-	if len(wanted) == 0 {
-		return nil
-	}
-	key := sortedKeys(wanted)[0]
-	var found []*node
-	for _, n := range s.labelled[podLabel{service.ID.Namespace, key, wanted[key]}] {
-		if labels.SelectorFromSet(wanted).Matches(podLabels(n.object, podTemplates[n.object.ID.GroupKind()])) {
-			found = append(found, n)
-		}
-	}
-	slices.SortFunc(found, byOrder)
-	return found
 }
 
 func podLabels(o *manifest.Object, path []string) labels.Set {
@@ -135,4 +104,38 @@ func stringsOf(fields map[string]any) map[string]string {
 		}
 	}
 	return out
+}
+
+// RunsPods reports whether objects of a kind are Pods or make some.
+func RunsPods(kind manifest.GroupKind) bool { return isWorkload(kind) }
+
+// PodsOf returns the labels and annotations of a workload's Pods, and their spec; a Pod is its own.
+func PodsOf(o *manifest.Object) (metadata, spec map[string]any) {
+	template := podTemplate(o, podTemplates[o.ID.GroupKind()])
+	metadata, _ = template["metadata"].(map[string]any)
+	spec, _ = template["spec"].(map[string]any)
+	return metadata, spec
+}
+
+// AccountOf returns the name of the ServiceAccount of a workload's Pods.
+func AccountOf(podSpec map[string]any) string { return cmp.Or(accountIn(podSpec), "default") }
+
+// Arguments visits the words of the command lines of Pods, and the values of their variables.
+func Arguments(podSpec map[string]any) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, list := range []string{"initContainers", "containers"} {
+			for _, c := range mappings(podSpec[list]) {
+				for _, text := range append(texts(c["command"]), texts(c["args"])...) {
+					if !yield(text) {
+						return
+					}
+				}
+				for _, variable := range mappings(c["env"]) {
+					if text, ok := variable["value"].(string); ok && !yield(text) {
+						return
+					}
+				}
+			}
+		}
+	}
 }

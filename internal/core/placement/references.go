@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
@@ -26,6 +29,7 @@ func (s *placer) findNamers() {
 	}
 	s.madeSecrets = map[manifest.ID]*node{}
 	s.makeSecrets()
+	data := s.dataByName()
 	var named []manifest.ID
 	for i := range s.documents {
 		n := &s.documents[i]
@@ -39,16 +43,40 @@ func (s *placer) findNamers() {
 		for _, id := range named {
 			if to := s.target(id); to != nil {
 				to.namers = append(to.namers, n)
+			} else if id.Namespace == "" { // its namespace is not given
+				for _, to := range data[id] {
+					to.namers = append(to.namers, n)
+				}
 			}
 		}
 	}
+	s.nameSupports()
 	s.nameSecrets()
+	s.nameFetched()
 	for _, n := range s.all {
 		n.sortNamers()
 	}
 	for _, n := range s.madeSecrets {
 		n.sortNamers()
 	}
+}
+
+// dataByName returns the Secrets and ConfigMaps of all namespaces, by ids without one.
+func (s *placer) dataByName() map[manifest.ID][]*node {
+	all := map[manifest.ID][]*node{}
+	add := func(id manifest.ID, n *node) {
+		id.Namespace = ""
+		all[id] = append(all[id], n)
+	}
+	for _, kind := range []manifest.GroupKind{secretKind, configMapKind} {
+		for _, n := range s.resourcesOf(kind) {
+			add(n.object.ID, n)
+		}
+	}
+	for id, n := range s.madeSecrets {
+		add(id, n)
+	}
+	return all
 }
 
 func (n *node) sortNamers() {
@@ -67,31 +95,38 @@ func (s *placer) target(id manifest.ID) *node {
 }
 
 // secretMakers say which Secret the objects of a kind make, by the field that names it; an empty field
-// is the object's own name.
+// is the object's own name. These kinds do nothing else, so their objects go where the Secret is needed; a database
+// makes Secrets as well (package makes), but goes where it should run.
 var secretMakers = map[manifest.GroupKind][]string{
-	{Group: "bitnami.com", Kind: "SealedSecret"}:           nil,
-	{Group: "external-secrets.io", Kind: "ExternalSecret"}: {"spec", "target", "name"},
-	{Group: "cert-manager.io", Kind: "Certificate"}:        {"spec", "secretName"},
+	{Group: "bitnami.com", Kind: "SealedSecret"}:                 nil,
+	{Group: "external-secrets.io", Kind: "ExternalSecret"}:       {"spec", "target", "name"},
+	{Group: "cert-manager.io", Kind: "Certificate"}:              {"spec", "secretName"},
+	{Group: "onepassword.com", Kind: "OnePasswordItem"}:          nil,
+	{Group: "secrets.hashicorp.com", Kind: "VaultStaticSecret"}:  {"spec", "destination", "name"},
+	{Group: "secrets.hashicorp.com", Kind: "VaultDynamicSecret"}: {"spec", "destination", "name"},
+	{Group: "secrets.hashicorp.com", Kind: "VaultPKISecret"}:     {"spec", "destination", "name"},
+	{Group: "secrets.infisical.com", Kind: "InfisicalSecret"}:    {"spec", "managedSecretReference", "secretName"},
+	{Group: "secrets.doppler.com", Kind: "DopplerSecret"}:        {"spec", "managedSecret", "name"},
+	{Group: "k8s.bitwarden.com", Kind: "BitwardenSecret"}:        {"spec", "secretName"},
 }
 
-// secretOf returns the Secret that an object is, or makes.
-func secretOf(o *manifest.Object) (secret manifest.ID, ok bool) {
+// secretOf returns the Secret that an object is, or makes as secretMakers says.
+func secretOf(o *manifest.Object) manifest.ID {
 	if o.ID.GroupKind() == secretKind {
-		return o.ID, true
+		return o.ID
 	}
-	field, ok := secretMakers[o.ID.GroupKind()]
 	name := o.ID.Name
-	if len(field) > 0 {
+	if field := secretMakers[o.ID.GroupKind()]; len(field) > 0 {
 		name = cmp.Or(o.Text(field...), name)
 	}
-	return manifest.ID{Kind: "Secret", Namespace: o.ID.Namespace, Name: name}, ok
+	return manifest.ID{Kind: "Secret", Namespace: o.ID.Namespace, Name: name}
 }
 
 // makeSecrets adds the Secrets that objects make.
 func (s *placer) makeSecrets() {
 	for name := range secretMakers {
 		for _, n := range s.resourcesOf(name) {
-			if id, _ := secretOf(n.object); s.target(id) == nil {
+			if id := secretOf(n.object); s.target(id) == nil {
 				s.madeSecrets[id] = &node{}
 			}
 		}
@@ -99,33 +134,109 @@ func (s *placer) makeSecrets() {
 }
 
 // nameSecrets adds to the namers of each Secret the objects for management clusters that have its
-// name in any field: they name credentials in ways that no list of fields is complete for.
+// name in any field: they name credentials in ways that no list of fields is complete for. The Secret
+// is in the namespace that the text or the mapping around it gives, as in cattle-global-data:cc-1, or
+// else in the object's own. An object without a namespace means its operator's, and does not say which
+// that is: any Secret of the name counts, unless an application has it.
 func (s *placer) nameSecrets() {
-	secrets := map[string]map[string]*node{} // by namespace and name
-	add := func(id manifest.ID, n *node) {
-		if secrets[id.Namespace] == nil {
-			secrets[id.Namespace] = map[string]*node{}
-		}
-		secrets[id.Namespace][id.Name] = n
-	}
+	f := secretFinder{in: map[string]map[string]*node{}, anywhere: map[string][]*node{}}
 	for _, n := range s.resourcesOf(secretKind) {
-		add(n.object.ID, n)
+		f.index(n.object.ID, n)
 	}
 	for id, n := range s.madeSecrets {
-		add(id, n)
+		f.index(id, n)
 	}
-	for namespace, named := range secrets {
-		for _, n := range s.contentOf(namespace) {
-			if _, makes := secretOf(n.object); makes || isData(n.object) || !s.isForManagement(n) {
+	if len(f.anywhere) == 0 {
+		return
+	}
+	for _, n := range s.all {
+		if n.kind.makesSecrets || isData(n.object) || n.kind.GroupKind == crdKind || !s.isForManagement(n) {
+			continue
+		}
+		f.by = n
+		for field, value := range n.object.Body {
+			if mayHaveReferences(field) {
+				f.visit(value, "")
+			}
+		}
+	}
+}
+
+// secretFinder finds the Secrets that have their names in one object.
+type secretFinder struct {
+	by *node
+	// in has the Secrets by namespace and name, and anywhere those by name that no workload names.
+	in       map[string]map[string]*node
+	anywhere map[string][]*node
+}
+
+func (f *secretFinder) index(id manifest.ID, n *node) {
+	if f.in[id.Namespace] == nil {
+		f.in[id.Namespace] = map[string]*node{}
+	}
+	f.in[id.Namespace][id.Name] = n
+	if !slices.ContainsFunc(n.namers, func(by *node) bool { return by.kind.workload }) {
+		f.anywhere[id.Name] = append(f.anywhere[id.Name], n)
+	} else if _, known := f.anywhere[id.Name]; !known {
+		f.anywhere[id.Name] = nil
+	}
+}
+
+func (f *secretFinder) visit(value any, namespace string) {
+	switch v := value.(type) {
+	case string:
+		f.text(v, namespace)
+	case []any:
+		for _, item := range v {
+			f.visit(item, namespace)
+		}
+	case map[string]any:
+		given, _ := v["namespace"].(string)
+		for _, item := range v {
+			if _, leaf := item.(string); leaf {
+				f.visit(item, given)
+			} else {
+				f.visit(item, "")
+			}
+		}
+	}
+}
+
+// text finds the Secret that a text names; namespace is the one beside it.
+func (f *secretFinder) text(text, namespace string) {
+	if at := strings.IndexAny(text, ":/"); at > 0 {
+		namespace, text = text[:at], text[at+1:]
+	}
+	own := cmp.Or(namespace, f.by.object.ID.Namespace)
+	if secret := f.in[own][text]; secret != nil {
+		secret.namers = append(secret.namers, f.by)
+		return
+	}
+	if own == "" {
+		for _, secret := range f.anywhere[text] {
+			secret.namers = append(secret.namers, f.by)
+		}
+	}
+}
+
+// nameFetched adds to the namers of ConfigMaps the objects for management clusters that select them by
+// labels, as the providers of Cluster API do.
+func (s *placer) nameFetched() {
+	maps := s.resourcesOf(configMapKind)
+	for _, k := range s.kinds {
+		if k.management == nil || len(maps) == 0 {
+			continue
+		}
+		for _, n := range k.nodes {
+			selector, err := metav1.LabelSelectorAsSelector(selectorOf(n.object.Map("spec", "fetchConfig", "selector")))
+			if err != nil || selector.Empty() {
 				continue
 			}
-			walkFields(n.object, func(_ string, value any) {
-				forTexts(value, func(text string) {
-					if secret, ok := named[text]; ok {
-						secret.namers = append(secret.namers, n)
-					}
-				})
-			})
+			for _, m := range maps {
+				if selector.Matches(labels.Set(m.object.Labels())) {
+					m.namers = append(m.namers, n)
+				}
+			}
 		}
 	}
 }
@@ -144,7 +255,7 @@ func (s *placer) known(ids []manifest.ID) []*node {
 // isForManagement reports whether an object goes to management clusters alone, as far as it says so
 // itself.
 func (s *placer) isForManagement(n *node) bool {
-	if n.kind.management != nil || n.forCluster != "" || len(s.referrers()[n.object.ID]) > 0 {
+	if n.kind.management != nil || n.forCluster != "" || len(s.referrers()[n.object.ID]) > 0 || len(s.servedWith(n)) > 0 {
 		return true
 	}
 	d, err := s.annotated(n)
@@ -198,8 +309,8 @@ func walk(value any, visit func(field string, value any)) {
 	}
 }
 
-// referrers maps an object to the management objects that refer to it by kind and name, or that
-// name it and are of one cloud with it. It is made once, since each object asks.
+// referrers maps an object to the management objects that refer to it by kind and name. It is made once,
+// since each object asks.
 func (s *placer) referrers() map[manifest.ID][]*node {
 	if s.refs == nil {
 		s.refs = map[manifest.ID][]*node{}
@@ -211,63 +322,19 @@ func (s *placer) referrers() map[manifest.ID][]*node {
 				for _, id := range References(n.object) {
 					s.refs[id] = append(s.refs[id], n)
 				}
-				if k.management.Family != "" {
-					s.addFamily(k.management.Family, n)
-				}
 			}
 		}
 	}
 	return s.refs
 }
 
-// addFamily adds to the referrers the objects of a cloud's groups that an object names in any field,
-// and what these name: a cluster, its subnets, their network. Such references give no kind.
-func (s *placer) addFamily(family string, n *node) {
-	names := map[string]bool{}
-	walkFields(n.object, func(_ string, value any) {
-		forTexts(value, func(text string) { names[text] = true })
-	})
-	for _, name := range sortedKeys(names) {
-		for _, other := range s.named(family, name) {
-			ns := other.object.ID.Namespace
-			if other == n || ns != "" && ns != n.object.ID.Namespace || other.kind.management != nil || slices.Contains(s.refs[other.object.ID], n) {
-				continue
-			}
-			s.refs[other.object.ID] = append(s.refs[other.object.ID], n)
-			if len(s.refs[other.object.ID]) == 1 {
-				s.addFamily(family, other)
-			}
-		}
-	}
-}
-
-// named returns the objects of a family of groups that have a name.
-func (s *placer) named(family, name string) []*node {
-	if s.families == nil {
-		s.families = map[string]map[string][]*node{}
-	}
-	if s.families[family] == nil {
-		byName := map[string][]*node{}
-		for _, k := range s.kinds {
-			if !matchesGroup(family, k.Group) {
-				continue
-			}
-			for _, n := range k.nodes {
-				byName[n.object.ID.Name] = append(byName[n.object.ID.Name], n)
-			}
-		}
-		s.families[family] = byName
-	}
-	return s.families[family][name]
-}
-
-// References lists the objects that o refers to by fields ending in Ref that
+// References lists the objects that o refers to by fields ending in Ref or Reference that
 // give kind and name, as Cluster API's infrastructureRef and controlPlaneRef do.
 func References(o *manifest.Object) []manifest.ID {
 	var ids []manifest.ID
 	walk(o.Body["spec"], func(field string, value any) {
 		ref, ok := value.(map[string]any)
-		if !ok || !strings.HasSuffix(field, "Ref") {
+		if !ok || !strings.HasSuffix(field, "Ref") && !strings.HasSuffix(field, "Reference") {
 			return
 		}
 		if id := referenced(ref, o.ID.Namespace); id.Kind != "" && id.Name != "" {

@@ -1,25 +1,37 @@
 package placement
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// RequiredBy returns what an object of Kubernetes itself names in its namespace and cannot work without, in
+// RequiredBy returns what an object names and cannot work without, in
 // the order of its fields. What a cluster brings by itself, and what is marked as optional, is left out.
 func RequiredBy(o *manifest.Object) []manifest.ID {
 	r := required{namespace: o.ID.Namespace}
-	if path, workload := podTemplates[o.ID.GroupKind()]; workload {
-		r.pods(podSpec(o, path))
+	if isWorkload(o.ID.GroupKind()) {
+		for _, n := range NamedByPods(o) {
+			if !n.Optional {
+				r.addID(n.ID)
+			}
+		}
 	}
 	switch o.ID.GroupKind() {
 	case manifest.GroupKind{Group: "apps", Kind: "StatefulSet"}:
 		r.add("", "Service", o.Text("spec", "serviceName"))
+	case claimKind:
+		r.addID(manifest.ID{Group: storageClassKind.Group, Kind: storageClassKind.Kind, Name: o.Text("spec", "storageClassName")})
+	case manifest.GroupKind{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}:
+		r.sources(o.Slice("spec", "valuesFrom"))
+	case manifest.GroupKind{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}:
+		r.sources(o.Slice("spec", "postBuild", "substituteFrom"))
 	case manifest.GroupKind{Group: "networking.k8s.io", Kind: "Ingress"}:
 		r.backends(o)
 	case manifest.GroupKind{Group: rbacGroup, Kind: "RoleBinding"}:
-		if role := roleOf(o); role.Kind == "Role" {
+		if role := RoleOf(o); role.Kind == "Role" {
 			r.add(role.Group, role.Kind, role.Name)
 		}
 	case manifest.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:
@@ -39,19 +51,27 @@ type required struct {
 
 // add notes an object, each once. Names with variables, which Flux replaces, are unknown.
 func (r *required) add(group, kind, name string) {
-	id := manifest.ID{Group: group, Kind: kind, Namespace: r.namespace, Name: name}
-	switch {
-	case name == "", strings.Contains(name, "${"):
+	r.addID(manifest.ID{Group: group, Kind: kind, Namespace: r.namespace, Name: name})
+}
+
+func (r *required) addID(id manifest.ID) {
+	if id.Name == "" || strings.Contains(id.Name, "${") || isBuiltIn(id) || slices.Contains(r.ids, id) {
 		return
-	case kind == "ServiceAccount" && name == "default", kind == "ConfigMap" && name == "kube-root-ca.crt":
-		return
-	}
-	for _, known := range r.ids {
-		if known == id {
-			return
-		}
 	}
 	r.ids = append(r.ids, id)
+}
+
+// isBuiltIn reports whether every cluster has an object by itself.
+func isBuiltIn(id manifest.ID) bool {
+	switch id.GroupKind() {
+	case accountKind:
+		return id.Name == "default"
+	case configMapKind:
+		return id.Name == "kube-root-ca.crt" || id.Name == "openshift-service-ca.crt"
+	case priorityClassKind:
+		return strings.HasPrefix(id.Name, "system-")
+	}
+	return false
 }
 
 // ref notes what a reference names, unless it is optional.
@@ -66,32 +86,11 @@ func (r *required) ref(kind string, from map[string]any, path ...string) {
 	}
 }
 
-func (r *required) pods(spec map[string]any) {
-	r.add("", "ServiceAccount", accountIn(spec))
-	for _, list := range []string{"initContainers", "containers"} {
-		for _, container := range mappings(spec[list]) {
-			for _, from := range mappings(container["envFrom"]) {
-				r.ref("ConfigMap", from, "configMapRef", "name")
-				r.ref("Secret", from, "secretRef", "name")
-			}
-			for _, env := range mappings(container["env"]) {
-				r.ref("ConfigMap", env, "valueFrom", "configMapKeyRef", "name")
-				r.ref("Secret", env, "valueFrom", "secretKeyRef", "name")
-			}
-		}
-	}
-	for _, volume := range mappings(spec["volumes"]) {
-		r.ref("ConfigMap", volume, "configMap", "name")
-		r.ref("Secret", volume, "secret", "secretName")
-		r.ref("PersistentVolumeClaim", volume, "persistentVolumeClaim", "claimName")
-		projected, _ := volume["projected"].(map[string]any)
-		for _, source := range mappings(projected["sources"]) {
-			r.ref("ConfigMap", source, "configMap", "name")
-			r.ref("Secret", source, "secret", "name")
-		}
-	}
-	for _, secret := range mappings(spec["imagePullSecrets"]) {
-		r.ref("Secret", secret, "name")
+// sources adds the Secrets and ConfigMaps of a list of kinds and names.
+func (r *required) sources(list []any) {
+	for _, from := range mappings(list) {
+		kind, _ := from["kind"].(string)
+		r.ref(kind, from, "name")
 	}
 }
 
@@ -120,7 +119,14 @@ func Mentions(o *manifest.Object, words map[string]bool) {
 	}
 	if !o.Typed() {
 		words[o.ID.Name] = true
-		walk(o.Body, add)
+		body := o.Body
+		if spec := o.Map("spec"); spec["valuesFrom"] != nil || spec["postBuild"] != nil { // that is what it needs
+			spec = maps.Clone(spec)
+			delete(spec, "valuesFrom")
+			delete(spec, "postBuild")
+			body = map[string]any{"spec": spec}
+		}
+		walk(body, add)
 		return
 	}
 	walk(o.Body, func(field string, value any) {

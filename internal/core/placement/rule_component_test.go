@@ -140,12 +140,12 @@ func TestWhatACreatorNeedsIsNotOnTheClusterThatItMakes(t *testing.T) {
 		},
 		"a controller that is on both clusters is where it is needed": {
 			clusters: []string{mgmt}, of: "apps/Deployment/racks/racks",
-			seed: []string{rackCRD, rackService, rackController("furrow.dev/cluster: \"mgmt,edge-1\""), rackCluster},
+			seed: []string{rackCRD, rackService, rackController("furrow.dev/cluster: \"mgmt,edge-1\""), rackCluster, namespaceOf("racks", "")},
 			want: where{"edge-1,mgmt", "annotation"},
 		},
 		"what the management cluster has already need not be there": {
 			clusters: []string{provided}, of: "apps/Deployment/racks/racks",
-			seed: []string{rackCRD, rackService, rackController("furrow.dev/cluster: edge-1"), rackCluster},
+			seed: []string{rackCRD, rackService, rackController("furrow.dev/cluster: edge-1"), rackCluster, namespaceOf("racks", "")},
 			want: where{"edge-1", "annotation"},
 		},
 		"another cluster may have it": {

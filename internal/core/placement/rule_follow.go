@@ -22,36 +22,41 @@ var followResources = Rule{
 
 var followContent = Rule{
 	Name: "follow-content",
-	Doc:  "A Namespace goes where its content goes.",
+	Doc:  "A Namespace goes where its content goes, and what installs something there.",
 	match: func(s *placer, n *node) (decision, error) {
 		if n.kind.GroupKind != namespaceKind {
 			return decision{}, nil
 		}
-		return decision{follows: s.contentOf(n.object.ID.Name), format: "it follows its content, %s"}, nil
+		return decision{follows: slices.Concat(s.contentOf(n.object.ID.Name), s.installersTo(n.object.ID.Name)), format: "it follows its content, %s"}, nil
 	},
 }
 
 var followReferences = Rule{
 	Name: "follow-references",
-	Doc:  "A Secret, or what makes one, a ConfigMap, ServiceAccount, role or PriorityClass goes where the objects that name it go, a binding where its ServiceAccounts go, a Service where what it selects goes.",
+	Doc:  "A Secret, or what makes one, a ConfigMap, ServiceAccount, role, class, claim, volume, issuer, store or source goes where the objects that name it go, a binding where its ServiceAccounts go, a Service where what it selects goes.",
 	match: func(s *placer, n *node) (decision, error) {
 		o := n.object
 		if n.kind.makesSecrets {
-			secret, _ := secretOf(o)
+			secret := secretOf(o)
 			return decision{follows: s.namersOf(secret), format: "%s names the Secret that it makes"}, nil
 		}
 		switch n.kind.GroupKind {
-		case secretKind, configMapKind, accountKind, roleKind, clusterRoleKind, priorityClassKind, runtimeClassKind:
-			if s.findNamers(); len(n.namers) > 0 || o.ID.Group != rbacGroup {
-				return decision{follows: n.namers, format: "%s names it"}, nil
+		case roleKind, clusterRoleKind:
+			if s.findNamers(); len(n.namers) == 0 {
+				return decision{follows: s.granted(o), format: "it grants access to the resources of %s"}, nil
 			}
-			return decision{follows: s.granted(o), format: "it grants access to the resources of %s"}, nil
 		case bindingKind, clusterBindingKind:
-			return decision{follows: s.known(subjectsOf(o)), format: "it names %s"}, nil
+			return decision{follows: s.known(SubjectsOf(o)), format: "it names %s"}, nil
 		case serviceKind:
 			return decision{follows: s.selectedBy(o), format: "it selects %s"}, nil
+		case operatorGroupKind:
+			return decision{follows: s.subscriptionsIn(o.ID.Namespace), format: "%s is in its Namespace"}, nil
 		}
-		return decision{}, nil
+		if !n.kind.named {
+			return decision{}, nil
+		}
+		s.findNamers()
+		return decision{follows: n.namers, format: "%s names it"}, nil
 	},
 }
 
@@ -73,11 +78,14 @@ var followRest = Rule{
 // limit, what else is in their Namespace or on their cluster.
 var servingKinds = []manifest.GroupKind{
 	secretKind, configMapKind, accountKind, roleKind, bindingKind, clusterRoleKind, clusterBindingKind, priorityClassKind, runtimeClassKind,
-	{Group: "bitnami.com", Kind: "SealedSecret"}, {Group: "external-secrets.io", Kind: "ExternalSecret"},
 	{Kind: "ResourceQuota"}, {Kind: "LimitRange"}, {Group: "networking.k8s.io", Kind: "NetworkPolicy"}, {Group: "policy", Kind: "PodDisruptionBudget"},
 }
 
-func serves(kind manifest.GroupKind) bool { return slices.Contains(servingKinds, kind) }
+func serves(kind manifest.GroupKind) bool {
+	_, makes := secretMakers[kind]
+	scope, _ := manifest.BuiltinScope(kind)
+	return makes || slices.Contains(servingKinds, kind) || scope == manifest.Namespaced && slices.Contains(origins, kind)
+}
 
 // restOf returns the node that goes where all goes that is in a namespace, or without one in the
 // seed, and does not only serve others.

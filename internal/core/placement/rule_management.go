@@ -14,14 +14,19 @@ import (
 // managementRow is one row of management.yaml: an API group, or all groups below a domain as
 // *.domain, whose objects belong on management clusters. Kinds, where there are any, narrow it to
 // these; Except are those that belong to the clusters that are managed. Family are the groups whose
-// objects go with those of the row that name them, and For those whose objects the row's go with.
+// objects go with those of the row, and For those whose objects the row's go with. Onto is the kind of
+// what makes a control plane for the row, and Namespaces those of its operators.
 type managementRow struct {
 	Group  string   `json:"group"`
 	Kinds  []string `json:"kinds,omitempty"`
 	Except []string `json:"except,omitempty"`
 	Family string   `json:"family,omitempty"`
 	For    []string `json:"for,omitempty"`
-	Why    string   `json:"why"`
+	Onto   string   `json:"onto,omitempty"`
+
+	Namespaces []string `json:"namespaces,omitempty"`
+
+	Why string `json:"why"`
 }
 
 //go:embed management.yaml
@@ -124,53 +129,43 @@ func managedKind(gk manifest.GroupKind) (managementRow, bool) {
 
 var managementAPI = Rule{
 	Name: "management-api",
-	Doc:  "An object of an API that belongs to management clusters goes to the seed's management cluster.",
+	Doc:  "An object of an API that belongs to management clusters goes to the seed's management cluster, or onto the control plane that the seed makes for it.",
 	match: func(s *placer, n *node) (decision, error) {
 		o, row := n.object, n.kind.management
 		if row == nil {
 			return decision{}, nil
 		}
-		if served := s.servedBy(row, o); len(served) > 0 {
-			return decision{follows: served, format: "it is for %s"}, nil
+		if len(row.For) > 0 {
+			if users := s.crossplane().users; len(users) > 0 {
+				return decision{follows: users, format: "it is of the Crossplane that serves %s"}, nil
+			}
+		}
+		if made := s.madeBy(row.Onto); len(made) > 0 {
+			return decision{clusters: made, why: fmt.Sprintf("%s is for the control plane that a %s makes", o.ID.GroupKind(), row.Onto)}, nil
 		}
 		name, err := s.management(o)
 		return decision{clusters: []string{name}, why: fmt.Sprintf("%s belongs to management clusters (%s)", o.ID.GroupKind(), row.Why)}, err
 	},
 }
 
-// servedBy returns the resources that an object makes work, as the row of its kind says: those of a
-// kind that it defines or composes, and of the groups that its kind is for.
-func (s *placer) servedBy(row *managementRow, o *manifest.Object) []*node {
-	if len(row.For) == 0 {
+// madeBy returns the clusters that objects of a kind make: those of the seed, else the only one of the
+// fleet.
+func (s *placer) madeBy(kind string) []string {
+	if kind == "" {
 		return nil
 	}
-	var served []*node
-	for _, kind := range composed(o) {
-		served = append(served, s.resourcesOf(kind)...)
-	}
-	if o.ID.Group != crossplaneGroup {
-		for _, n := range s.all {
-			if slices.ContainsFunc(row.For, func(pattern string) bool { return matchesGroup(pattern, n.object.ID.Group) }) {
-				served = append(served, n)
-			}
+	var own, others []string
+	for _, name := range s.inventory.Names() {
+		switch made := s.inventory.Clusters[name].CreatedBy; {
+		case made == nil || made.Object.GroupKind().String() != kind:
+		case made.Seed == s.seed.Name:
+			own = append(own, name)
+		default:
+			others = append(others, name)
 		}
 	}
-	return served
-}
-
-// crossplaneGroup has the kinds that define and compose others.
-const crossplaneGroup = "apiextensions.crossplane.io"
-
-// composed returns the kinds that an object of Crossplane defines or composes.
-func composed(o *manifest.Object) []manifest.GroupKind {
-	if o.ID.Group != crossplaneGroup {
-		return nil
+	if len(own) == 0 && len(others) == 1 {
+		return others
 	}
-	group, _, _ := strings.Cut(o.Text("spec", "compositeTypeRef", "apiVersion"), "/")
-	kinds := []manifest.GroupKind{
-		{Group: o.Text("spec", "group"), Kind: o.Text("spec", "names", "kind")},
-		{Group: o.Text("spec", "group"), Kind: o.Text("spec", "claimNames", "kind")},
-		{Group: group, Kind: o.Text("spec", "compositeTypeRef", "kind")},
-	}
-	return slices.DeleteFunc(kinds, func(kind manifest.GroupKind) bool { return kind.Group == "" || kind.Kind == "" })
+	return own
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // labelClusterName is Cluster API's: the name of the cluster that an object is for.
@@ -11,7 +12,7 @@ const labelClusterName = "cluster.x-k8s.io/cluster-name"
 
 var namedCluster = Rule{
 	Name: "named-cluster",
-	Doc:  "An object that names the cluster it is for, or that a management object owns or refers to, goes where that one goes.",
+	Doc:  "An object that names the cluster it is for, by a label or its kubeconfig, or that a management object owns or refers to, goes where that one goes.",
 	match: func(s *placer, n *node) (decision, error) {
 		if name := n.forCluster; name != "" {
 			o := n.object
@@ -24,8 +25,27 @@ var namedCluster = Rule{
 			on, err := s.management(o)
 			return decision{clusters: []string{on}, why: fmt.Sprintf("label %s: %s", labelClusterName, name)}, err
 		}
+		if on, secret := s.reaches(n.object); on != "" {
+			return decision{clusters: []string{on}, why: "its kubeconfig is Secret " + secret + " there"}, nil
+		}
 		return decision{follows: s.managementOwners(n), format: "%s owns it or refers to it"}, nil
 	},
+}
+
+// reaches returns where the kubeconfig is by which an object acts on a cluster that a seed creates, and
+// the Secret's name.
+func (s *placer) reaches(o *manifest.Object) (on, secret string) {
+	if secret = o.Text("spec", "kubeConfig", "secretRef", "name"); secret == "" {
+		return "", ""
+	}
+	for _, name := range s.inventory.Names() {
+		if c := s.inventory.Clusters[name]; c.CreatedBy != nil {
+			if on, of := c.KubeConfigOf(); of.Name == secret && of.Namespace == o.ID.Namespace {
+				return on, secret
+			}
+		}
+	}
+	return "", ""
 }
 
 // managementOwners returns the management objects that an object has as owners, or that refer to it

@@ -45,7 +45,7 @@ spec: {infrastructureRef: {apiGroup: example.com, kind: Rack, name: r}}
 		},
 		"a reference to another namespace is none to this one": {
 			clusters: []string{mgmt}, of: theRack,
-			seed: []string{"apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: edge-1, namespace: edge}\nspec: {infrastructureRef: {apiVersion: example.com/v1, kind: Rack, name: r, namespace: other}}\n", rack},
+			seed: []string{"apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: edge-1, namespace: edge}\nspec: {infrastructureRef: {apiVersion: example.com/v1, kind: Rack, name: r, namespace: other}}\n", rack, namespaceOf("edge", "")},
 			want: where{"edge-1", "selected"},
 		},
 		"what a workload owns stays with the workload": {

@@ -16,7 +16,7 @@ import (
 
 var selected = Rule{
 	Name: "selected",
-	Doc:  "Everything else goes to the clusters of the seed's role that it selects, workload clusters by default; without a selector to those it creates, else to all; with role Management to its management cluster.",
+	Doc:  "Everything else goes to the clusters of the seed's role that it selects, workload clusters by default; without a selector to those it creates, else to all; with role Management to its management cluster. What only serves others, in a Namespace that no seed contains for the clusters that the seed creates, goes to the management cluster.",
 	match: func(s *placer, n *node) (decision, error) {
 		if s.selection == nil {
 			clusters, err := s.selectedClusters(n.object)
@@ -24,6 +24,10 @@ var selected = Rule{
 				return decision{}, err
 			}
 			s.selection = &decision{clusters: clusters, why: withoutTainted(s.selectionWhy(), s.leftOut())}
+		}
+		if n.kind.serves && s.isNowhere(n, s.selection.clusters) {
+			name, err := s.management(n.object)
+			return decision{clusters: []string{name}, why: fmt.Sprintf("no seed contains Namespace %q for %s, which the seed creates, so it is for what creates it", n.object.ID.Namespace, s.selection.clusters[0])}, err
 		}
 		return *s.selection, nil
 	},

@@ -158,10 +158,15 @@ func (s *placer) plainContents(variant string) Contents {
 // What the overrides of the seed change comes last: they say what an object is on a cluster, and not
 // where it goes.
 func Place(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
+	return place(seed, inv, Namespaces{})
+}
+
+// place is Place of a seed beside others, which bring Namespaces.
+func place(seed *catalog.Seed, inv *catalog.Inventory, given Namespaces) (Placed, error) {
 	if err := checkSettings(seed, inv); err != nil {
 		return Placed{}, err
 	}
-	placed, err := placeVariants(seed, inv)
+	placed, err := placeVariants(seed, inv, given)
 	if err == nil {
 		err = applyOverrides(seed, inv, &placed)
 	}
@@ -169,20 +174,37 @@ func Place(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
 		return Placed{}, err
 	}
 	unused, err := unusedRules(seed, inv)
-	placed.Warnings = append(placed.Warnings, unused...)
+	placed.Warnings = append(append(placed.Warnings, unused...), imaginedGrants(seed, inv)...)
 	return placed, err
 }
 
-func placeVariants(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
+// imaginedGrants warns of created clusters whose kubeconfig may be read only because the cluster that it is on is
+// imagined.
+func imaginedGrants(seed *catalog.Seed, inv *catalog.Inventory) []manifest.Problem {
+	var warnings []manifest.Problem
+	for _, name := range inv.Names() {
+		if !creates(seed, inv, name) {
+			continue
+		}
+		if p, lacks := inv.LacksGrant(name); lacks {
+			p.Message += "; planned as if it were, because there is no control plane"
+			warnings = append(warnings, p)
+		}
+	}
+	return warnings
+}
+
+func placeVariants(seed *catalog.Seed, inv *catalog.Inventory, given Namespaces) (Placed, error) {
 	if len(seed.Variants) == 1 && seed.Variants[0].Default() {
 		s := newPlacer(seed, seed.Variants[0].Objects, inv)
+		s.given = given
 		placements, problems, warnings := s.placeAll()
 		if len(problems) > 0 {
 			return Placed{}, inOrder(problems)
 		}
 		return Placed{Placements: placements, Contents: s.plainContents(seed.Variants[0].Name), Warnings: warnings}, nil
 	}
-	m := &merge{seed: seed, inventory: inv, choice: newChoice(seed, inv), unchosen: map[string]bool{}, index: map[reason]int{}, placed: map[on][]int{}}
+	m := &merge{seed: seed, inventory: inv, given: given, choice: newChoice(seed, inv), unchosen: map[string]bool{}, index: map[reason]int{}, placed: map[on][]int{}}
 	for i := range seed.Variants {
 		m.add(i)
 	}
@@ -191,9 +213,9 @@ func placeVariants(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
 
 // placeVariant decides for the objects of one variant, as if it were for all clusters. among
 // are the workload clusters that count in the end; nil where all do.
-func placeVariant(seed *catalog.Seed, variant int, inv *catalog.Inventory, among []string) (placements []Placement, problems, warnings manifest.Problems) {
-	s := newPlacer(seed, seed.Variants[variant].Objects, inv)
-	s.among = among
+func (m *merge) placeVariant(variant int, among []string) (placements []Placement, problems, warnings manifest.Problems) {
+	s := newPlacer(m.seed, m.seed.Variants[variant].Objects, m.inventory)
+	s.given, s.among = m.given, among
 	return s.placeAll()
 }
 
@@ -280,6 +302,7 @@ type reason struct {
 type merge struct {
 	seed      *catalog.Seed
 	inventory *catalog.Inventory
+	given     Namespaces
 	choice    choice
 	problems  manifest.Problems
 	warnings  []manifest.Problem
@@ -304,7 +327,7 @@ func (m *merge) add(variant int) {
 		m.addUnused(variant)
 		return
 	}
-	placements, problems, warnings := placeVariant(m.seed, variant, m.inventory, m.choice.among(variant))
+	placements, problems, warnings := m.placeVariant(variant, m.choice.among(variant))
 	m.problems = append(m.problems, problems...)
 	m.warnings = append(m.warnings, warnings...)
 	if len(problems) > 0 {
@@ -391,7 +414,7 @@ func (m *merge) mayBeChosen(v catalog.Variant) string {
 
 // onManagement reports whether a variant puts something on a management cluster, or may.
 func (m *merge) onManagement(variant int) bool {
-	placements, problems, _ := placeVariant(m.seed, variant, m.inventory, nil)
+	placements, problems, _ := m.placeVariant(variant, nil)
 	return len(problems) > 0 || slices.ContainsFunc(placements, func(p Placement) bool {
 		return slices.ContainsFunc(p.Clusters, func(name string) bool { return m.inventory.Clusters[name].Role == v1alpha1.RoleManagement })
 	})

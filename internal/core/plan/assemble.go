@@ -9,6 +9,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/change"
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -102,6 +103,7 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	}
 	a.plan.Rollout = a.rollout()
 	a.addMoves()
+	a.addAwaits()
 	a.addPlacements()
 	a.addDependencies()
 	a.plan.Warnings = a.allWarnings()
@@ -194,22 +196,26 @@ func (a *assembly) keepTier(tv tierVertices) error {
 // addPlacements says where everything goes; of clusters that stay as they were, what
 // the last plan said.
 func (a *assembly) addPlacements() {
-	if len(a.broken)+len(a.moving) == 0 {
+	if len(a.broken)+len(a.moving)+len(a.awaits) == 0 {
 		for _, p := range a.placements {
 			a.plan.Placements = append(a.plan.Placements, Placement(p))
 		}
 		return
 	}
 	for _, p := range a.placements {
-		p.Clusters = slices.DeleteFunc(slices.Clone(p.Clusters), a.staysOn)
+		p.Clusters = slices.DeleteFunc(slices.Clone(p.Clusters), func(name string) bool {
+			return a.staysOn(name) || a.awaits[dependency.Vertex{Seed: a.seed.Name, Object: p.Object, Cluster: name}] != ""
+		})
 		if len(p.Clusters) > 0 {
 			a.plan.Placements = append(a.plan.Placements, Placement(p))
 		}
 	}
-	for _, p := range a.previous.Plan.Placements {
-		p.Clusters = slices.DeleteFunc(slices.Clone(p.Clusters), func(name string) bool { return !a.staysOn(name) })
-		if len(p.Clusters) > 0 {
-			a.plan.Placements = append(a.plan.Placements, p)
+	if a.previous != nil && a.previous.Plan != nil {
+		for _, p := range a.previous.Plan.Placements {
+			p.Clusters = slices.DeleteFunc(slices.Clone(p.Clusters), func(name string) bool { return !a.staysOn(name) })
+			if len(p.Clusters) > 0 {
+				a.plan.Placements = append(a.plan.Placements, p)
+			}
 		}
 	}
 	slices.SortStableFunc(a.plan.Placements, func(x, y Placement) int { return x.Object.Compare(y.Object) })
@@ -419,16 +425,14 @@ func (a *assembly) newTierFiles(tv tierVertices) (*tierFiles, error) {
 func (a *assembly) file(v dependency.Vertex, o *Object) (File, error) {
 	if _, moves := a.moving[v.Cluster]; moves {
 		was, _ := a.planted.get(v)
-		o.From, o.Leaving = was.object.From, a.leaves[v]
+		o.From, o.Leaving, o.Kept, o.HandedTo = was.object.From, a.leaves[v], was.object.Kept, was.object.HandedTo
 		return a.plantedFile(v), nil
 	}
 	if content := a.contents.On(v.Object, v.Cluster); content != nil && !a.leaves[v] {
-		o.From = content.Object.Source.String()
+		o.From, o.Kept = content.Object.Source.String(), change.Kept(*content.Object)
 		return a.fileOf(content)
 	}
-	was, _ := a.planted.get(v)
-	o.From, o.Leaving = was.object.From, true
-	return File{Hash: a.unprotectedHash(v)}, nil
+	return a.leavingFile(v, o), nil
 }
 
 // fileOf returns what is written of a content.
@@ -466,7 +470,7 @@ func (a *assembly) contentsID(tree layout.Hash, objects []Object) string {
 	key := tree.String()
 	for _, o := range objects {
 		if o.Leaving {
-			key += "\x00" + o.File
+			key += "\x00" + o.File + "\x00" + o.HandedTo
 		}
 	}
 	if id, ok := a.ids[key]; ok {
@@ -495,7 +499,7 @@ func (t *classTier) prerequisitesOn(cluster string) []Prerequisite {
 
 // prerequisites returns the tiers that hold what the tier's objects wait for, each once, with the
 // first why and the number of others. Edges within the tier are left out: the tier's reconciler
-// applies it as a whole.
+// applies it as a whole. So are weak edges to tiers of the same level: neither waits for the other.
 func (a *assembly) prerequisites(tv tierVertices) []Prerequisite {
 	type target struct {
 		seed, cluster string
@@ -507,7 +511,10 @@ func (a *assembly) prerequisites(tv tierVertices) []Prerequisite {
 	for _, i := range tv.vertices {
 		for _, e := range a.graph.Waits(i) {
 			own := first <= e.To && e.To < end && a.graph.Cluster(e.To) == tv.first
-			if own && (a.ordinalOf(e.To) == tv.ordinal || a.absent(e.To)) {
+			if own && (a.ordinalOf(e.To) == tv.ordinal || a.absent(e.To)) || a.awaited(e.To) {
+				continue
+			}
+			if a.graph.Reason(e).Kind == dependency.Weak && a.tiering.Level[e.To] >= a.tiering.Level[i] {
 				continue
 			}
 			to := a.graph.Vertex(e.To)
@@ -553,10 +560,11 @@ func (a *assembly) addDependencies() {
 		from manifest.ID
 		to   DependencyTo
 		rule string
+		kind dependency.Kind
 	}
 	index := map[key]int{}
 	add := func(from, to dependency.Vertex, d Dependency, on []string) {
-		k := key{from.Object, DependencyTo{Object: to.Object, Cluster: to.Cluster}, d.Rule}
+		k := key{from.Object, DependencyTo{Object: to.Object, Cluster: to.Cluster}, d.Rule, d.Kind}
 		if to.Cluster == from.Cluster {
 			k.to.Cluster = ""
 		}
@@ -613,7 +621,7 @@ func (a *assembly) allWarnings() []Warning {
 		}
 		out = append(out, w)
 	}
-	out = append(out, slices.Concat(a.emptyWaves(), a.ignoredAutoMerge())...)
+	out = append(out, slices.Concat(a.deadlocks(), a.emptyWaves(), a.ignoredAutoMerge(), a.handovers())...)
 	if a.previous != nil && a.previous.Warning != nil {
 		out = append(out, *a.previous.Warning)
 	}
@@ -621,6 +629,17 @@ func (a *assembly) allWarnings() []Warning {
 		return cmp.Or(strings.Compare(x.Object, y.Object), strings.Compare(x.Message, y.Message))
 	})
 	return slices.Compact(out)
+}
+
+// deadlocks warns of the objects that never become ready, in circles that the seed is part of.
+func (a *assembly) deadlocks() []Warning {
+	var out []Warning
+	for _, d := range a.tiering.Deadlocks {
+		if slices.Contains(d.Seeds, a.seed.Name) {
+			out = append(out, Warning{Reason: v1alpha1.ReasonReadinessDeadlock, Object: d.First(), Message: d.Deadlock()})
+		}
+	}
+	return out
 }
 
 // warningAt makes a warning of a problem that has a position.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -73,6 +74,19 @@ func (p *partition) split(names []string) {
 	}
 }
 
+// splitBy separates the clusters of some objects from those without them. The vertices are in order of objects.
+func (p *partition) splitBy(vertices []dependency.Vertex) {
+	for start := 0; start < len(vertices); {
+		end := start
+		var on []string
+		for ; end < len(vertices) && vertices[end].Object == vertices[start].Object; end++ {
+			on = append(on, vertices[end].Cluster)
+		}
+		p.split(on)
+		start = end
+	}
+}
+
 // isolate gives a name a class of its own.
 func (p *partition) isolate(name string) {
 	p.last++
@@ -104,7 +118,8 @@ func (c *computation) classify(alive []*seedState) classes {
 	p := &partition{number: map[string]int{}}
 	alike := map[string][]string{}
 	for _, name := range c.inventory.Names() {
-		known, err := json.Marshal(dependency.Known(c.inventory.Clusters[name]))
+		cl := c.inventory.Clusters[name]
+		known, err := json.Marshal([]any{dependency.Known(cl), cl.Readiness})
 		if err == nil {
 			alike[string(known)] = append(alike[string(known)], name)
 		}
@@ -114,6 +129,8 @@ func (c *computation) classify(alive []*seedState) classes {
 	}
 	for _, s := range alive {
 		s.splitByWanted(p)
+		p.splitBy(slices.SortedFunc(maps.Keys(s.awaits), dependency.Vertex.Compare))
+		p.splitBy(slices.SortedFunc(maps.Keys(s.gives), dependency.Vertex.Compare))
 		s.splitByPlanted(p)
 	}
 	for _, name := range c.inventory.Names() {
@@ -171,15 +188,7 @@ func (s *seedState) splitByPlanted(p *partition) {
 	for _, key := range order {
 		p.split(clusters[key])
 	}
-	for start := 0; start < len(s.leaving); { // they are in order of objects
-		end := start
-		var from []string
-		for ; end < len(s.leaving) && s.leaving[end].Object == s.leaving[start].Object; end++ {
-			from = append(from, s.leaving[end].Cluster)
-		}
-		p.split(from)
-		start = end
-	}
+	p.splitBy(s.leaving)
 	if len(s.leaving)+len(s.held) > 0 {
 		for _, d := range s.previous.Plan.Dependencies {
 			p.split(d.From.Clusters)

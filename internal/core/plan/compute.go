@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/change"
 	"github.com/furrow-dev/furrow/internal/core/dependency"
+	"github.com/furrow-dev/furrow/internal/core/makes"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/placement"
 	"github.com/furrow-dev/furrow/internal/core/template"
@@ -68,11 +70,14 @@ type computation struct {
 	// classes are those that the graph is drawn for, and connected the clusters that have none.
 	classes   classes
 	connected map[string]bool
-	graph     *dependency.Graph
-	tiering   dependency.Tiering
-	// waited are the vertices that some other waits for. ready has what must be true of them then,
-	// and beside what must be there as well.
+	// made has what objects make; it is made when it is asked for first.
+	made    *makes.Index[struct{}]
+	graph   *dependency.Graph
+	tiering dependency.Tiering
+	// waited are the vertices that some other waits for, and needed those that one of a later tier does. ready
+	// has what must be true of them then, and beside what must be there as well.
 	waited   []bool
+	needed   []bool
 	ready    map[int32][]string
 	beside   map[int32][]manifest.ID
 	warnings map[string][]dependency.Finding
@@ -80,8 +85,9 @@ type computation struct {
 	// the objects that give up their tiers then, with those that they go to.
 	verifying bool
 	given     map[dependency.Vertex]int
-	// holds reports whether objects of any seed are held while some move.
-	holds bool
+	// holds reports whether objects of any seed are held while some move, and hands whether any seed awaits what
+	// another one has planted.
+	holds, hands bool
 	// fleet is what fleetDigest returns, once it is computed.
 	fleet string
 	// inherits has what a seed gets from another one that is on its way out, by the seed that gets
@@ -122,7 +128,11 @@ type seedState struct {
 	// moves are the objects that go to other tiers, and moving the clusters on which they do so.
 	moves  map[dependency.Vertex]Move
 	moving map[string]moving
-	// annotated are the objects that get the annotation now, and needs are what is missing for that.
+	// awaits are the objects of the seed that another one still has planted, and gives those that the seed
+	// has planted and another one is to get; each with the other seed.
+	awaits map[dependency.Vertex]string
+	gives  map[dependency.Vertex]string
+	// annotated are the objects that get or lose the annotation now, and needs are what is missing for that.
 	annotated map[dependency.Vertex]File
 	needs     []Need
 }
@@ -147,6 +157,7 @@ func (c *computation) compute() map[string]*Outcome {
 	c.collect()
 	c.place()
 	c.checkKinds()
+	c.checkSchemas()
 	c.checkReferences()
 	c.share()
 	c.findHeirs()
@@ -188,7 +199,7 @@ func (c *computation) collect() {
 		previous := c.in.Previous[seed.Name]
 		c.dropping[seed.Name] = previous.drops()
 		pace, paceErr := c.in.Catalog.PaceOf(seed)
-		c.seeds[seed.Name] = &seedState{seed: seed, pace: pace, leaves: map[dependency.Vertex]bool{}, broken: map[string]string{}, previous: previous, planted: previous.plantings(), before: previous.moves(), files: map[*placement.Content]File{}}
+		c.seeds[seed.Name] = &seedState{seed: seed, pace: pace, leaves: map[dependency.Vertex]bool{}, awaits: map[dependency.Vertex]string{}, gives: map[dependency.Vertex]string{}, broken: map[string]string{}, previous: previous, planted: previous.plantings(), before: previous.moves(), files: map[*placement.Content]File{}}
 		switch {
 		case seed.Err != nil:
 			c.fail(seed.Name, seed.Err)
@@ -242,8 +253,13 @@ func (c *computation) place() {
 		c.fail(name, err)
 	}
 	c.markUnborn()
+	var seeds []*catalog.Seed
 	for _, s := range c.alive() {
-		placed, err := placement.Place(s.seed, c.inventory)
+		seeds = append(seeds, s.seed)
+	}
+	all, failed := placement.PlaceAll(seeds, c.inventory, c.plantedNamespaces())
+	for _, s := range c.alive() {
+		placed, err := all[s.seed.Name], failed[s.seed.Name]
 		if err == nil && c.in.Strict {
 			err = unused(placed.Warnings)
 		}
@@ -261,6 +277,37 @@ func (c *computation) place() {
 	for name, err := range placement.CheckCreators(placed, c.inventory) {
 		c.fail(name, err)
 	}
+}
+
+// plantedNamespaces returns the Namespaces that the plans in force bring to the clusters that seeds
+// create, by seed, those of seeds that left among them.
+func (c *computation) plantedNamespaces() map[string][]placement.NamespaceOn {
+	all := map[string][]placement.NamespaceOn{}
+	if !c.inventory.AnyCreated() {
+		return all
+	}
+	for name, previous := range c.in.Previous {
+		if previous.foreign(c.in.identity()) {
+			continue
+		}
+		var planted plantings
+		if s, there := c.seeds[name]; there {
+			planted = s.planted
+		} else {
+			planted = previous.plantings()
+		}
+		for _, cluster := range planted.clusters() {
+			if c.inventory.Clusters[cluster].CreatedBy == nil {
+				continue
+			}
+			for v := range planted.at(cluster) {
+				if isNamespace(v.Object) {
+					all[name] = append(all[name], placement.NamespaceOn{Namespace: v.Object.Name, Cluster: cluster})
+				}
+			}
+		}
+	}
+	return all
 }
 
 // unused returns the warnings of overrides and placement rules without effect, as an error.
@@ -318,7 +365,7 @@ func (c *computation) markUnborn() {
 
 // prepare makes the objects as they will land, but for what other seeds change: it takes in what
 // the placement decided, and protects what must not be deleted. It returns problems only for
-// secrets.
+// secrets and annotations.
 func (s *seedState) prepare(placed placement.Placed, inv *catalog.Inventory) error {
 	s.placements, s.contents = placed.Placements, placed.Contents
 	for _, name := range sortedKeys(placed.Variants) {
@@ -326,12 +373,8 @@ func (s *seedState) prepare(placed placement.Placed, inv *catalog.Inventory) err
 	}
 	s.overrides = overridesOf(placed.Overrides)
 	var problems manifest.Problems
-	for _, id := range s.contents.IDs() {
-		for _, content := range s.contents.Of(id) {
-			if p := plainSecret(*content.Object); p != nil && s.seed.Spec.PlainSecrets != v1alpha1.PlainSecretsAllow {
-				problems = append(problems, *p)
-			}
-		}
+	if s.seed.Spec.PlainSecrets != v1alpha1.PlainSecretsAllow {
+		problems = plainSecrets(s.contents)
 	}
 	for _, w := range slices.Concat(s.seed.Warnings, s.seed.Skipped, placed.Warnings) {
 		s.warnings = append(s.warnings, warningAt(w))
@@ -345,6 +388,7 @@ func (s *seedState) prepare(placed placement.Placed, inv *catalog.Inventory) err
 	for _, id := range append(ownedByCreators(s.contents), essential...) {
 		s.protect(id)
 	}
+	problems = append(problems, s.translateAnnotations()...)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -372,6 +416,44 @@ func overridesOf(all []placement.Overridden) []Override {
 		out[at].Objects = append(out[at].Objects, object)
 	}
 	return out
+}
+
+// plainSecrets returns what everybody with access to the repository could read. Secrets without any
+// encryption are one problem, however many there are.
+func plainSecrets(contents placement.Contents) manifest.Problems {
+	var problems manifest.Problems
+	var plain []manifest.Object
+	var first *manifest.Problem
+	for _, id := range contents.IDs() {
+		for _, content := range contents.Of(id) {
+			p := plainSecret(*content.Object)
+			switch {
+			case p == nil:
+			case manifest.IsPlainSecret(*content.Object):
+				plain, first = append(plain, *content.Object), cmp.Or(first, p)
+			default:
+				problems = append(problems, *p)
+			}
+		}
+	}
+	switch len(plain) {
+	case 0:
+	case 1:
+		problems = append(problems, *first)
+	default:
+		const most = 8
+		var names []string
+		for _, o := range plain[:min(len(plain), most)] {
+			names = append(names, o.ID.Name)
+		}
+		if more := len(plain) - most; more > 0 {
+			names = append(names, fmt.Sprintf("%d more", more))
+		}
+		p := manifest.Problem{Reason: first.Reason, Field: first.Field, Next: first.Next,
+			Message: fmt.Sprintf("Secrets are not encrypted (%s), and everyone with access to the GitOps repository could read them", strings.Join(names, ", "))}
+		problems = append(problems, p.OfAll(plain))
+	}
+	return problems
 }
 
 // plainSecret returns what of a Secret everybody with access to the repository could read.
@@ -507,13 +589,14 @@ func (c *computation) order() {
 
 // findReady notes what is waited for, and until when.
 func (c *computation) findReady() {
-	c.waited, c.ready, c.beside = make([]bool, c.graph.Len()), map[int32][]string{}, map[int32][]manifest.ID{}
+	c.waited, c.needed, c.ready, c.beside = make([]bool, c.graph.Len()), make([]bool, c.graph.Len()), map[int32][]string{}, map[int32][]manifest.ID{}
 	for _, e := range c.graph.Edges {
 		r := c.graph.Reason(e)
-		if r.Kind != dependency.Hard {
+		if r.Kind == dependency.Soft || r.Kind == dependency.Weak && !c.weaklyWaited(e) {
 			continue
 		}
 		c.waited[e.To] = true
+		c.needed[e.To] = c.needed[e.To] || c.tiering.Level[e.From] > c.tiering.Level[e.To]
 		if r.Ready != "" && !slices.Contains(c.ready[e.To], r.Ready) {
 			c.ready[e.To] = append(c.ready[e.To], r.Ready)
 		}
@@ -521,6 +604,12 @@ func (c *computation) findReady() {
 			c.beside[e.To] = append(c.beside[e.To], r.Beside)
 		}
 	}
+}
+
+// weaklyWaited reports whether a weak edge leads to an earlier tier, which has to be ready then. A claim may wait for
+// the very pod that needs it.
+func (c *computation) weaklyWaited(e dependency.Edge) bool {
+	return c.tiering.Level[e.From] > c.tiering.Level[e.To] && c.graph.Object(e.To).GroupKind() != claimKind
 }
 
 // graphSeeds makes the seeds of the graph. What leaves a seed that drops it now has no vertex any

@@ -13,7 +13,7 @@ import (
 
 // rulesVersion changes when the same inputs would be rendered to another plan. What
 // other rules give, where objects go and what waits for what, is an input itself.
-const rulesVersion = "3"
+const rulesVersion = "5"
 
 // EntriesDigest returns the digest of a set of entries: the same set, the same digest.
 func EntriesDigest(entries map[string]layout.Hash) string {

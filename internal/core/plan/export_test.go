@@ -27,7 +27,7 @@ func ComputeApart(in Input) map[string]*Outcome {
 }
 
 // Clone returns a memo that what is computed with it does not change.
-func (m *Memo) Clone() *Memo { return &Memo{maps.Clone(m.kept)} }
+func (m *Memo) Clone() *Memo { return &Memo{kept: maps.Clone(m.kept)} }
 
 // Kept is how many plans are known to stay.
 func (m *Memo) Kept() int { return len(m.kept) }

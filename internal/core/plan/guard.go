@@ -25,7 +25,7 @@ func (t *Tier) Guarded() []Removed {
 	}
 	var out []Removed
 	for _, o := range t.Leaving.Objects {
-		if change.Destroys(o.ID.GroupKind()) != "" {
+		if change.Destroys(o.ID.GroupKind()) != "" && !o.Kept {
 			out = append(out, Removed{o.ID, t.Cluster})
 		}
 	}

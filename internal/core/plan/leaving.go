@@ -39,6 +39,9 @@ func (c *computation) findLeaving() {
 		slices.SortFunc(s.held, dependency.Vertex.Compare)
 		c.holdIfGoing(s)
 		c.holdIfLost(s, now)
+		if c.dropping[s.seed.Name] && s.handsOver() {
+			c.dropping[s.seed.Name] = false
+		}
 	}
 	for before := -1; before != len(c.failed); { // whatever the names of seeds are
 		before = len(c.failed)
@@ -136,7 +139,7 @@ func (c *computation) holdIfStillNeeded(s *seedState) {
 	for i := range c.in.Catalog.Seeds {
 		other := c.seeds[c.in.Catalog.Seeds[i].Name]
 		for _, e := range other.previous.kept() {
-			if s.leaves[e.To] && !e.Reason.OrderOnly && c.stays(e.From) {
+			if s.leaves[e.To] && s.gives[e.To] == "" && !e.Reason.OrderOnly() && c.stays(e.From) {
 				c.fail(s.seed.Name, manifest.OfSeed(v1alpha1.ReasonDependencyLeaving, s.seed.Name, fmt.Sprintf("%s leaves the seed while %s of seed %q stays and needs it (%s)", e.To, e.From, e.From.Seed, e.Reason.Why), "Keep the one, or remove both."))
 				return
 			}
@@ -163,7 +166,7 @@ func (c *computation) startDropping(outcomes map[string]*Outcome) bool {
 	started := false
 	for _, s := range c.alive() {
 		name := s.seed.Name
-		if len(s.leaving) > 0 && !c.dropping[name] && s.previous.Released && outcomes[name].Kept && !s.protects() {
+		if len(s.leaving) > 0 && !c.dropping[name] && s.previous.Released && outcomes[name].Kept && !s.protects() && !c.givesInVain(s) {
 			c.dropping[name], started = true, true
 		}
 	}

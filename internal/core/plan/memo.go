@@ -14,7 +14,8 @@ import (
 // has changed. The outcomes are the same without it. The zero value is ready to use; it is for one
 // goroutine.
 type Memo struct {
-	kept map[string]keptPlan
+	kept    map[string]keptPlan
+	schemas schemaMemo
 }
 
 // keptPlan is a plan that stays as long as the digest does. Plans are compared by their pointers:
@@ -51,12 +52,15 @@ func (m *Memo) note(seed string, by keptPlan, o *Outcome) {
 // is missing in the digest.
 func (c *computation) keptBy(s *seedState) keptPlan {
 	p := s.previous
-	if c.in.Memo == nil || p == nil || p.Plan == nil || p.Replaced != nil || len(p.Others)+len(p.Older)+len(s.leaving)+len(s.held)+len(s.broken)+len(s.before)+len(s.moving) > 0 || c.dropping[s.seed.Name] {
+	if c.in.Memo == nil || p == nil || p.Plan == nil || p.Replaced != nil || len(p.Others)+len(p.Older)+len(s.leaving)+len(s.held)+len(s.broken)+len(s.before)+len(s.moving)+len(s.awaits) > 0 || c.dropping[s.seed.Name] {
 		return keptPlan{}
 	}
 	var d digester
-	d.value(rulesVersion, c.in.Owner, c.in.Origin, s.pace, s.seed.Spec.DisabledRules, s.seed.Plugins)
+	d.value(rulesVersion, c.in.Owner, c.in.Origin, s.pace, s.seed.Spec.DisabledRules, s.seed.Plugins, s.seed.Spec.Health, s.seed.Spec.Readiness)
 	d.text(c.fleetDigest())
+	for _, deadlock := range c.tiering.Deadlocks {
+		d.text(deadlock.Deadlock())
+	}
 	if !c.digestVertices(s, &d) {
 		return keptPlan{}
 	}
@@ -79,7 +83,8 @@ func (c *computation) digestVertices(s *seedState, d *digester) bool {
 		}
 		d.text(v.Object.String(), content.Object.APIVersion(), content.Object.Source.String(), file.Hash.String())
 		d.text(c.classes.membersOf(v.Cluster)...)
-		d.text(strconv.Itoa(c.ordinalOf(i)), strconv.FormatBool(c.waited[i]))
+		_, judged := c.readinessOf(s.seed, i, v.Cluster)
+		d.text(strconv.Itoa(c.ordinalOf(i)), strconv.FormatBool(c.waited[i]), strconv.FormatBool(judged))
 		d.text(c.ready[i]...)
 		for _, id := range c.beside[i] {
 			d.text(id.String())
@@ -88,7 +93,8 @@ func (c *computation) digestVertices(s *seedState, d *digester) bool {
 			r := c.graph.Reason(e)
 			to, ordinal := c.graph.Vertex(e.To), c.ordinalOf(e.To)
 			cluster, namespace := c.reconciledOn(layout.Tier{Seed: to.Seed, Cluster: to.Cluster, Ordinal: ordinal})
-			d.text(to.Seed, to.Cluster, to.Object.String(), strconv.Itoa(ordinal), r.Rule, r.Why, r.Ready, cluster, namespace)
+			later, awaited := strconv.FormatBool(c.tiering.Level[i] > c.tiering.Level[e.To]), strconv.FormatBool(c.awaited(e.To))
+			d.text(to.Seed, to.Cluster, to.Object.String(), strconv.Itoa(ordinal), string(r.Kind), later, awaited, r.Rule, r.Why, r.Ready, cluster, namespace)
 		}
 	}
 	return true
@@ -103,6 +109,9 @@ func (c *computation) fleetDigest() string {
 			d.value(cl, cl.KubeConfigKey())
 		}
 		d.value(c.in.Catalog.Repos, c.in.Catalog.Templates)
+		if p := c.in.Catalog.ControlPlane; p != nil {
+			d.value(p.Spec.Readiness)
+		}
 		for _, name := range sortedKeys(c.in.Catalog.Templates) {
 			d.text(c.in.Catalog.Positions["Template/"+name].String())
 		}

@@ -257,6 +257,9 @@ func (c *computation) stageMoves(given []dependency.GivenUp) {
 	for _, s := range c.alive() {
 		s.endMoves()
 		c.holds = c.holds || len(s.moving) > 0
+		if err := s.markHandovers(); err != nil {
+			c.fail(s.seed.Name, err)
+		}
 	}
 }
 
@@ -310,7 +313,7 @@ func (c *computation) beginMoves(s *seedState, cluster string, given []dependenc
 		m.Why = whyEdge(c.graph.Object(one.Edge.From), c.graph.Object(one.Edge.To), c.graph.Reason(one.Edge))
 		if !protected(v) {
 			m.Content = was.object.Hash
-			if err := s.protectPlanted(v, was); err != nil {
+			if err := s.protectPlanted(v, was, "must move to another tier"); err != nil {
 				return err
 			}
 		}
@@ -346,27 +349,43 @@ func (s *seedState) protects() bool {
 	return false
 }
 
-// protectPlanted annotates an object as it is planted: the seed may have another content by now.
-func (s *seedState) protectPlanted(v dependency.Vertex, was planted) error {
+// readPlanted returns an object as it is planted; nil if its file is not known yet. what is a phrase for errors, such
+// as "must move to another tier".
+func (s *seedState) readPlanted(v dependency.Vertex, was planted, what string) (*manifest.Object, error) {
 	data, known := s.previous.Blobs[was.object.Hash]
 	if !known {
 		s.needs = append(s.needs, Need{was.tier.Repo, was.object.Hash})
-		return nil
+		return nil, nil
 	}
-	objects, err := manifest.Parse(was.tier.FilePath(was.object), data)
+	o, err := onlyObject(was.tier.FilePath(was.object), data)
+	if err != nil {
+		return nil, manifest.OfSeed(v1alpha1.ReasonInvalidPlan, s.seed.Name, fmt.Sprintf("%s %s, and its file of the plan in force cannot be read: %v", v, what, err), "Undo the change that has this effect.")
+	}
+	return o, nil
+}
+
+// onlyObject returns the object of a file that holds one.
+func onlyObject(file string, data []byte) (*manifest.Object, error) {
+	objects, err := manifest.Parse(file, data)
 	if err == nil && len(objects) != 1 {
-		err = fmt.Errorf("it holds %d objects", len(objects))
+		err = fmt.Errorf("%s holds %d objects", file, len(objects))
 	}
 	if err != nil {
-		return manifest.OfSeed(v1alpha1.ReasonInvalidPlan, s.seed.Name, fmt.Sprintf("%s must move to another tier, and its file of the plan in force cannot be read: %v", v, err), "Undo the change that added the dependency.")
+		return nil, err
 	}
-	o := objects[0]
-	if o.Annotation(Protection) == "disabled" {
-		return nil
+	return &objects[0], nil
+}
+
+// protectPlanted annotates the planted content of an object, which the seed may have changed since. what is a phrase
+// for errors, as in readPlanted.
+func (s *seedState) protectPlanted(v dependency.Vertex, was planted, what string) error {
+	o, err := s.readPlanted(v, was, what)
+	if o == nil || err != nil || o.Annotation(Protection) == "disabled" {
+		return err
 	}
 	if o.Encrypted() {
-		return manifest.OfSeed(v1alpha1.ReasonTierPinned, s.seed.Name, fmt.Sprintf("%s must move to another tier, and is encrypted, so it cannot be annotated: it would be deleted on the way", v),
-			"Undo the change that added the dependency; annotate the object with "+Protection+": disabled, and add the dependency when that is released.")
+		return manifest.OfSeed(v1alpha1.ReasonTierPinned, s.seed.Name, fmt.Sprintf("%s %s, and is encrypted, so it cannot be annotated: it would be deleted on the way", v, what),
+			"Undo the change that has this effect; annotate the object with "+Protection+": disabled, and change it again when that is released.")
 	}
 	bytes, err := o.WithAnnotation(Protection, "disabled").Bytes()
 	if err != nil {
@@ -388,6 +407,11 @@ func Protected(file string, data []byte, object manifest.ID) bool {
 		objects = slices.DeleteFunc(objects, func(o manifest.Object) bool { return o.ID != object })
 	}
 	return len(objects) > 0 && !slices.ContainsFunc(objects, func(o manifest.Object) bool { return o.Annotation(Protection) != "disabled" })
+}
+
+// Keeps reports whether a reconciler keeps an object on its cluster by what a file has.
+func Keeps(file string, data []byte, object manifest.ID) bool {
+	return slices.ContainsFunc(objectsIn(file, data), func(o manifest.Object) bool { return o.ID == object && change.Kept(o) })
 }
 
 // objectsIn returns the objects of a file, none where it cannot be read.
@@ -481,9 +505,12 @@ func (c *computation) ordinalOf(i int32) int {
 	return c.tiering.Ordinal[i]
 }
 
-// absent reports whether the plan that is being made does not have an object yet: it is new on a
-// cluster on which others move.
+// absent reports whether the plan that is being made does not have an object yet: another seed still has it, or
+// it is new on a cluster on which others move.
 func (a *assembly) absent(i int32) bool {
+	if a.awaited(i) {
+		return true
+	}
 	if _, moves := a.moving[a.graph.Cluster(i)]; !moves {
 		return false
 	}

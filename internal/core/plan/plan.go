@@ -89,6 +89,8 @@ type Plan struct {
 	Contents []Contents `yaml:"contents,omitempty"`
 	// Moves are the objects that go to other tiers.
 	Moves []Move `yaml:"moves,omitempty" json:"Moves,omitempty"`
+	// Awaits are the objects that other seeds still have planted.
+	Awaits []Await `yaml:"awaits,omitempty" json:",omitempty"`
 	// Variants are the clusters that get each variant of the seed; none where all get the same.
 	Variants []Variant `yaml:"variants,omitempty"`
 	// Overrides are what the overrides of the seed change, in their order.
@@ -199,6 +201,17 @@ type Object struct {
 	From string `yaml:"from,omitempty"`
 	// Leaving reports whether the seed no longer has the object: it goes once all else is released.
 	Leaving bool `yaml:"leaving,omitempty"`
+	// Kept reports whether the reconciler keeps the object on its cluster when it leaves.
+	Kept bool `yaml:"kept,omitempty"`
+	// HandedTo is the seed that gets the object when it leaves; it is kept for that alone.
+	HandedTo string `yaml:"handedTo,omitempty" json:",omitempty"`
+}
+
+// Await is an object that the seed has once another one has given it up.
+type Await struct {
+	Object   manifest.ID `yaml:"object"`
+	Seed     string      `yaml:"seed"`
+	Clusters []string    `yaml:"clusters,flow"`
 }
 
 // Override is what an override of the seed changes on some clusters.
@@ -245,22 +258,16 @@ type Dependency struct {
 	// Beside is an object that a controller makes on the cluster of the one that is waited for, and
 	// that must exist as well.
 	Beside manifest.ID `yaml:"beside,omitempty" json:",omitzero"`
-	// OrderOnly reports whether the object may stay when what it waited for leaves.
-	OrderOnly bool `yaml:"orderOnly,omitempty"`
-	// Once reports whether the order matters only until the object that waits is there.
-	Once bool `yaml:"once,omitempty"`
-	// Folds reports whether both objects may share a tier.
-	Folds bool `yaml:"folds,omitempty"`
 }
 
 // dependencyOf returns what is said of an edge, without its ends.
 func dependencyOf(r dependency.Reason) Dependency {
-	return Dependency{Kind: r.Kind, Rule: r.Rule, Field: r.Field, Why: r.Why, Ready: r.Ready, Beside: r.Beside, OrderOnly: r.OrderOnly, Once: r.Once, Folds: r.Folds}
+	return Dependency{Kind: r.Kind, Rule: r.Rule, Field: r.Field, Why: r.Why, Ready: r.Ready, Beside: r.Beside}
 }
 
 // reason is the reverse of dependencyOf.
 func (d Dependency) reason() dependency.Reason {
-	return dependency.Reason{Kind: d.Kind, Rule: d.Rule, Field: d.Field, Why: d.Why, Ready: d.Ready, Beside: d.Beside, OrderOnly: d.OrderOnly, Once: d.Once, Folds: d.Folds}
+	return dependency.Reason{Kind: d.Kind, Rule: d.Rule, Field: d.Field, Why: d.Why, Ready: d.Ready, Beside: d.Beside}
 }
 
 // DependencyFrom is the object that waits, on the clusters where it does so.

@@ -8,6 +8,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/placement"
 )
 
 // planted is an object where an earlier plan put it.
@@ -245,6 +246,13 @@ func (s *seedState) wanted() *wanted {
 		w.by[p.Object] = append(w.by[p.Object], p.Clusters)
 	}
 	return w
+}
+
+// wants reports whether the seed wants an object on a cluster.
+func (s *seedState) wants(id manifest.ID, cluster string) bool {
+	return slices.ContainsFunc(s.placements, func(p placement.Placement) bool {
+		return p.Object == id && slices.Contains(p.Clusters, cluster)
+	})
 }
 
 // on reports whether the seed wants an object on a cluster.

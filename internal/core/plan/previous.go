@@ -121,14 +121,14 @@ func (p *Previous) creates(cluster string) bool {
 	})
 }
 
-// kept returns the hard dependencies of the previous plan.
+// kept returns the dependencies of the previous plan, but for what is only shown.
 func (p *Previous) kept() []dependency.KeptEdge {
 	if p == nil || p.Plan == nil {
 		return nil
 	}
 	var edges []dependency.KeptEdge
 	for _, d := range p.Plan.Dependencies {
-		if d.Kind != dependency.Hard {
+		if d.Kind == dependency.Soft {
 			continue
 		}
 		for _, c := range d.From.Clusters {
@@ -149,7 +149,7 @@ func Remove(last *Plan, revision string) *Plan {
 	out := *last
 	out.Version, out.Removal, out.Revision, out.Generation = Current, true, revision, last.Generation+1
 	out.Rules, out.Inputs = rulesVersion, digestOf([]string{rulesVersion, "removal", last.Seed})
-	out.Contents, out.Variants, out.Overrides, out.Plugins, out.Placements, out.Warnings, out.DisabledRules, out.Moves = nil, nil, nil, nil, nil, nil, nil, nil
+	out.Contents, out.Variants, out.Overrides, out.Plugins, out.Placements, out.Warnings, out.DisabledRules, out.Moves, out.Awaits = nil, nil, nil, nil, nil, nil, nil, nil, nil
 	waiting := last.Waiting()
 	out.Tiers = make([]Tier, len(last.Tiers))
 	for i := range last.Tiers {

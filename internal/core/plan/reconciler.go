@@ -10,6 +10,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/readiness"
 	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/templates"
 )
@@ -139,33 +140,37 @@ type tierHealth struct {
 // healthOf returns what must be healthy in a tier, and what must be true of that. Usually it is all
 // objects. In a tier with a creator only creators count, and what others wait for: everything else
 // may need what the seed adds only later. Flux checks what it applied, or else a list and nothing
-// more. So where something else must exist as well, all objects are listed.
+// more. So where something else must exist as well, or an object does not count, all others are listed.
 func (a *assembly) healthOf(tv tierVertices, creates bool) tierHealth {
 	more := a.allBeside(tv)
-	h := tierHealth{wait: !creates && len(more) == 0, checks: more}
+	h := tierHealth{wait: !creates && len(more) == 0 && !a.ignoresAny(tv), checks: more}
 	byKind := map[string]template.HealthCheckExpr{}
 	needed := map[string][]string{}
 	claims, claimed := false, false
 	for _, i := range tv.vertices {
 		id := a.graph.Object(i)
 		content := a.contents.On(id, tv.cluster)
+		if content != nil && readiness.Ignored(content.Object) {
+			continue
+		}
 		if id.GroupKind() == claimKind {
 			claims, claimed = true, claimed || a.waited[i]
 		}
-		kind, creator := catalog.Creator(id.GroupKind())
-		counts := creator || a.waited[i]
-		if content == nil || !counts && (creates || h.wait || isSkipped(content.Object)) {
+		counts := catalog.IsCreator(id.GroupKind()) || a.waited[i]
+		if content == nil || !counts && (creates || isSkipped(content.Object)) {
 			continue
 		}
-		check := template.HealthCheck{APIVersion: content.Object.APIVersion(), Kind: id.Kind, Name: id.Name, Namespace: id.Namespace}
-		ready := a.ready[i]
-		if creator && kind.Current != "" { // also where nothing waits for it yet
-			check.APIVersion, ready = kind.Group+"/"+kind.Version, append(slices.Clone(ready), kind.Current)
+		check, ready := a.checkOf(i, content.Object)
+		if !h.wait {
+			h.checks = append(h.checks, check)
 		}
-		h.checks = append(h.checks, check)
 		key := id.GroupKind().String() // Flux takes one expression for a kind, whatever its versions
-		byKind[key] = template.HealthCheckExpr{APIVersion: check.APIVersion, Kind: id.Kind}
-		needed[key] = append(needed[key], ready...)
+		expr := byKind[key]
+		expr.APIVersion, expr.Kind = check.APIVersion, id.Kind
+		if rule, judged := a.readinessOf(a.seed, i, tv.cluster); judged {
+			ready, expr.InProgress, expr.Failed = append(ready, rule.Current), rule.InProgress, rule.Failed
+		}
+		byKind[key], needed[key] = expr, append(needed[key], ready...)
 	}
 	if claims && !claimed {
 		key := claimKind.String()
@@ -177,10 +182,26 @@ func (a *assembly) healthOf(tv tierVertices, creates bool) tierHealth {
 			h.exprs = append(h.exprs, expr)
 		}
 	}
-	if h.wait {
-		h.checks = nil
-	}
 	return h
+}
+
+// checkOf returns the check of an object, and what must be true of it by who waits for it. Of a creator that also
+// counts where nothing waits for it yet.
+func (a *assembly) checkOf(i int32, o *manifest.Object) (check template.HealthCheck, ready []string) {
+	check = template.HealthCheck{APIVersion: o.APIVersion(), Kind: o.ID.Kind, Name: o.ID.Name, Namespace: o.ID.Namespace}
+	ready = slices.Clone(a.ready[i])
+	if kind, creator := catalog.Creator(o.ID.GroupKind()); creator && kind.Current != "" {
+		check.APIVersion, ready = kind.Group+"/"+kind.Version, append(ready, kind.Current)
+	}
+	return check, ready
+}
+
+// ignoresAny reports whether the health of any object of a tier does not count.
+func (a *assembly) ignoresAny(tv tierVertices) bool {
+	return slices.ContainsFunc(tv.vertices, func(i int32) bool {
+		content := a.contents.On(a.graph.Object(i), tv.cluster)
+		return content != nil && readiness.Ignored(content.Object)
+	})
 }
 
 // allBeside lists what must exist beside the objects of a tier.

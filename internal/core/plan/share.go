@@ -19,10 +19,34 @@ type claim struct {
 	cluster string
 }
 
-// share decides who declares what several seeds want on one cluster: of equal Namespaces one seed
-// declares it, marked as not to be pruned; anything else holds both seeds. Two reconcilers with one
-// object would overwrite each other for ever, and the one that goes first would delete it from
-// under the other.
+// shareable are the kinds that packages bring along although others do, too: cluster-scoped ones that
+// serve everybody on the cluster.
+var shareable = map[manifest.GroupKind]bool{
+	{Kind: "Namespace"}: true,
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:           true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:                   true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:            true,
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:                         true,
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:                             true,
+	{Group: "storage.k8s.io", Kind: "CSIDriver"}:                                true,
+	{Group: "storage.k8s.io", Kind: "VolumeAttributesClass"}:                    true,
+	{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshotClass"}:             true,
+	{Group: "networking.k8s.io", Kind: "IngressClass"}:                          true,
+	{Group: "gateway.networking.k8s.io", Kind: "GatewayClass"}:                  true,
+	{Group: "node.k8s.io", Kind: "RuntimeClass"}:                                true,
+	{Group: "resource.k8s.io", Kind: "DeviceClass"}:                             true,
+	{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}:                 true,
+	{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}: true,
+}
+
+// Shareable reports whether seeds share an object while it is equal in all of them.
+func Shareable(id manifest.ID) bool { return shareable[id.GroupKind()] }
+
+// share decides who declares what several seeds want on one cluster. Of equal objects of kinds that
+// packages share, one seed declares it, marked as not to be pruned. Anything else stays with the seed
+// that has it planted, and holds the others; where none has, it holds all of them. Two reconcilers with
+// one object would overwrite each other for ever, and the one that goes first would delete it from under
+// the other.
 func (c *computation) share() {
 	contested := c.contested()
 	wanted := map[claim][]*seedState{}
@@ -37,14 +61,63 @@ func (c *computation) share() {
 			}
 		}
 	}
-	planted := c.plantedClaims(contested)
-	for _, key := range sortedClaims(wanted) {
-		seeds := wanted[key]
-		if len(seeds) > 1 {
-			c.resolve(key, seeds)
+	planted, anywhere := c.plantedClaims(contested), c.plantedAnywhere(contested)
+	keys := sortedClaims(wanted)
+	for _, newcomers := range []bool{true, false} { // a newcomer that is held contests nothing else
+		for _, key := range keys {
+			seeds := c.notFailed(wanted[key])
+			if first := owner(key, seeds, anywhere); len(seeds) > 1 && (first != nil) == newcomers {
+				c.resolve(key, seeds, first)
+			}
 		}
-		c.holdWhilePlanted(key, seeds, planted[key])
 	}
+	for _, key := range keys {
+		c.takeOver(key, wanted[key], planted[key])
+	}
+	c.keepGiving()
+	c.keepAwaiting()
+}
+
+// notFailed returns the seeds without an error so far.
+func (c *computation) notFailed(seeds []*seedState) []*seedState {
+	return slices.DeleteFunc(slices.Clone(seeds), func(s *seedState) bool { return c.failed[s.seed.Name] != nil })
+}
+
+// owner returns the only seed that has planted an object: on the cluster or, if no seed has it there, on any
+// cluster. It returns nil if there are several, or none. anywhere lists, by object, the seeds that planted it.
+func owner(key claim, seeds []*seedState, anywhere map[manifest.ID]map[string]bool) *seedState {
+	var here, elsewhere []*seedState
+	for _, s := range seeds {
+		switch {
+		case s.planted.has(dependency.Vertex{Seed: s.seed.Name, Object: key.object, Cluster: key.cluster}):
+			here = append(here, s)
+		case anywhere[key.object][s.seed.Name]:
+			elsewhere = append(elsewhere, s)
+		}
+	}
+	switch {
+	case len(here) == 1:
+		return here[0]
+	case len(here) == 0 && len(elsewhere) == 1:
+		return elsewhere[0]
+	}
+	return nil
+}
+
+// plantedAnywhere returns the seeds that have one of some objects planted, on whatever cluster.
+func (c *computation) plantedAnywhere(contested map[manifest.ID]bool) map[manifest.ID]map[string]bool {
+	out := map[manifest.ID]map[string]bool{}
+	for _, s := range c.alive() {
+		for id := range s.planted.objects() {
+			if contested[id] {
+				if out[id] == nil {
+					out[id] = map[string]bool{}
+				}
+				out[id][s.seed.Name] = true
+			}
+		}
+	}
+	return out
 }
 
 // contested returns the objects that several seeds want or have planted, on any cluster. All others
@@ -84,40 +157,70 @@ func (c claim) compare(other claim) int {
 	return cmp.Or(c.object.Compare(other.object), cmp.Compare(c.cluster, other.cluster))
 }
 
-// resolve keeps a Namespace in the seed that already has it planted, else in the first by name, and
+// resolve keeps a shared object in the seed that already has it planted, else in the first by name, and
 // takes it out of the others. Their objects still wait for it: rules find it in whatever seed it
-// is.
-func (c *computation) resolve(key claim, seeds []*seedState) {
-	if !isNamespace(key.object) || !allEqual(key, seeds) {
+// is. Where the seeds cannot share it, the first owner goes on; there is none
+// if first is nil. A seed that is to get the object from another of them waits for that.
+func (c *computation) resolve(key claim, seeds []*seedState, first *seedState) {
+	if !Shareable(key.object) || !allEqual(key, seeds) {
+		if later := deferring(key, seeds); len(later) < len(seeds) {
+			seeds = slices.DeleteFunc(seeds, func(s *seedState) bool { return later[s] != "" })
+			for s, from := range later {
+				c.await(s, from, key)
+			}
+		}
+		if len(seeds) == 1 {
+			return
+		}
 		for i, s := range seeds {
 			other := seeds[(i+1)%len(seeds)]
-			o := s.contents.On(key.object, key.cluster).Object
-			p := manifest.Problem{Reason: v1alpha1.ReasonObjectConflict, Source: o.Source, Object: o.Title(), Seed: other.seed.Name, Cluster: key.cluster, Other: other.contents.On(key.object, key.cluster).Object.Source,
-				Message: fmt.Sprintf("seed %q (%s) has the same object for cluster %s", other.seed.Name, other.contents.On(key.object, key.cluster).Object.Source, key.cluster),
-				Next:    "Keep it in one of the two seeds, or place them on different clusters."}
-			if isNamespace(key.object) {
-				p.Reason = v1alpha1.ReasonNamespaceConflict
-				p.Message = fmt.Sprintf("seed %q (%s) has the Namespace for cluster %s, too, and the two are not equal", other.seed.Name, other.contents.On(key.object, key.cluster).Object.Source, key.cluster)
-				p.Next = "Write the same labels and annotations in both seeds, or keep it in one."
+			if first != nil {
+				other = first
 			}
-			c.fail(s.seed.Name, p)
+			if s != first {
+				c.fail(s.seed.Name, conflict(key, s, other, other == first))
+			}
 		}
 		return
 	}
-	owner := seeds[0]
-	for _, s := range seeds {
-		if s.planted.has(dependency.Vertex{Seed: s.seed.Name, Object: key.object, Cluster: key.cluster}) {
-			owner = s
-			break
+	if first == nil {
+		first = seeds[0]
+		for _, s := range seeds {
+			if s.planted.has(dependency.Vertex{Seed: s.seed.Name, Object: key.object, Cluster: key.cluster}) {
+				first = s
+				break
+			}
 		}
 	}
 	for _, s := range seeds {
-		if s == owner {
+		if s == first {
 			s.protect(key.object)
 		} else {
 			s.release(key)
 		}
 	}
+}
+
+// conflict says that a seed wants what another one has, too. planted reports whether that one has it
+// planted.
+func conflict(key claim, s, other *seedState, planted bool) manifest.Problem {
+	o, at := s.contents.On(key.object, key.cluster).Object, other.contents.On(key.object, key.cluster).Object.Source
+	p := manifest.Problem{Reason: v1alpha1.ReasonObjectConflict, Source: o.Source, Object: o.Title(), Seed: other.seed.Name, Cluster: key.cluster, Other: at}
+	has := fmt.Sprintf("has the same object for cluster %s", key.cluster)
+	if planted {
+		has = fmt.Sprintf("has the same object planted on cluster %s, and keeps it", key.cluster)
+	}
+	p.Message, p.Next = fmt.Sprintf("seed %q (%s) %s", other.seed.Name, at, has), "Keep it in one of the two seeds, or place them on different clusters."
+	switch {
+	case isNamespace(key.object):
+		p.Reason = v1alpha1.ReasonNamespaceConflict
+		p.Message += "; the two are not equal"
+		p.Next = "Write the same labels and annotations in both seeds, or keep it in one."
+	case Shareable(key.object):
+		p.Message += "; the two are not equal"
+		p.Next = "Write the same in both seeds, or keep it in one."
+	}
+	return p
 }
 
 func isNamespace(id manifest.ID) bool { return id.GroupKind() == manifest.GroupKind{Kind: "Namespace"} }
@@ -149,55 +252,47 @@ func (s *seedState) release(key claim) {
 	s.placements = slices.DeleteFunc(s.placements, func(p placement.Placement) bool { return len(p.Clusters) == 0 })
 }
 
-// holdWhilePlanted keeps a seed from declaring what another one still has planted:
-// a reconciler that prunes would delete it from under the other. A Namespace is
-// taken over from a seed that gives it up, marked as not to be pruned.
-func (c *computation) holdWhilePlanted(key claim, seeds []*seedState, planted []string) {
+// takeOver decides about what seeds want and another one still has planted, which does not want it any more: it
+// is handed over, unless it cannot be annotated. While that other seed cannot be planned, nobody knows whether it
+// gives the object up.
+func (c *computation) takeOver(key claim, seeds []*seedState, planted []string) {
 	for _, other := range planted {
-		if slices.ContainsFunc(seeds, func(s *seedState) bool { return s.seed.Name == other }) {
+		wants := slices.ContainsFunc(seeds, func(s *seedState) bool { return s.seed.Name == other })
+		if wants && c.failed[other] == nil {
 			continue
 		}
 		for _, s := range seeds {
+			if s.seed.Name == other {
+				continue
+			}
 			o := s.contents.On(key.object, key.cluster).Object
 			mine := s.planted.has(dependency.Vertex{Seed: s.seed.Name, Object: key.object, Cluster: key.cluster})
-			_, there := c.seeds[other]
+			p := manifest.Problem{Source: o.Source, Object: o.Title(), Seed: other, Cluster: key.cluster}
 			switch {
-			case !isNamespace(key.object) && !there:
-				c.inherit(s.seed.Name, other, key)
-				c.fail(s.seed.Name, manifest.Problem{Reason: v1alpha1.ReasonStillPlanted, Source: o.Source, Object: o.Title(), Seed: other, Cluster: key.cluster,
-					Message: fmt.Sprintf("seed %q still has it planted on cluster %s", other, key.cluster),
-					Next:    fmt.Sprintf("Wait until it is gone there. If the seed was renamed, restore the name %[1]q, or run 'furrow confirm %[1]s' to delete its objects before they are created again.", other)})
-			case !isNamespace(key.object):
-				c.inherit(s.seed.Name, other, key)
-				next := "It is deleted there before it is created again. " + KeepMoved(other, s.seed.Name)
-				if o.Annotation(Protection) == "disabled" {
-					next = fmt.Sprintf("Merge its removal from there, with 'furrow pr merge --all --removals --seed %s'. The annotation keeps it on the cluster.", other)
-				}
-				c.fail(s.seed.Name, manifest.Problem{Reason: v1alpha1.ReasonStillPlanted, Source: o.Source, Object: o.Title(), Seed: other, Cluster: key.cluster,
-					Message: fmt.Sprintf("seed %q%s still has it planted on cluster %s", other, c.plantedFrom(other, key), key.cluster),
-					Next:    next})
 			case c.failed[other] != nil && !mine:
-				c.fail(s.seed.Name, manifest.Problem{Reason: v1alpha1.ReasonBrokenSeed, Source: o.Source, Object: o.Title(), Seed: other, Cluster: key.cluster,
-					Message: fmt.Sprintf("seed %q has it planted on cluster %s and cannot be planned", other, key.cluster), Next: "Correct that seed first."})
+				p.Reason = v1alpha1.ReasonBrokenSeed
+				p.Message, p.Next = fmt.Sprintf("seed %q has it planted on cluster %s and cannot be planned", other, key.cluster), "Correct that seed first."
+				c.fail(s.seed.Name, p)
+			case !Shareable(key.object) && c.in.Previous[other].foreign(c.in.identity()):
+				p.Reason = v1alpha1.ReasonStillPlanted
+				p.Message, p.Next = fmt.Sprintf("seed %q of another control plane has it planted on cluster %s", other, key.cluster), "Have it removed there first."
+				c.fail(s.seed.Name, p)
+			case !Shareable(key.object) && !c.mayBeHandedOver(o, other, key):
+				c.inherit(s.seed.Name, other, key)
+				p.Reason = v1alpha1.ReasonStillPlanted
+				p.Message = fmt.Sprintf("seed %q still has it planted on cluster %s, and it is encrypted, so it cannot be annotated: it is deleted there before it is created again", other, key.cluster)
+				p.Next = KeepMoved(other, s.seed.Name)
+				c.fail(s.seed.Name, p)
 			default:
-				s.protect(key.object)
+				c.handOver(s, other, key)
 			}
 		}
 	}
 }
 
-// KeepMoved says how objects go from one seed to another without being deleted.
+// KeepMoved says how objects that are encrypted go from one seed to another without being deleted.
 func KeepMoved(from, to string) string {
 	return fmt.Sprintf("To keep it running, (1) restore it in seed %[1]q with the annotation %[2]s: disabled, merge that, and run 'furrow wait %[1]s'; (2) move it to seed %[3]q again, with the annotation.", from, Protection, to)
-}
-
-// plantedFrom names the file that an object was planted from, in brackets; empty where that is not known.
-func (c *computation) plantedFrom(seed string, key claim) string {
-	was, _ := c.plantedOf(seed).get(dependency.Vertex{Seed: seed, Object: key.object, Cluster: key.cluster})
-	if was.object.From == "" {
-		return ""
-	}
-	return " (" + was.object.From + ")"
 }
 
 // inherit notes that a seed gets an object that another seed gives up.
@@ -208,18 +303,18 @@ func (c *computation) inherit(seed, from string, key claim) {
 	c.inherits[seed][from] = append(c.inherits[seed][from], dependency.Vertex{Seed: from, Object: key.object, Cluster: key.cluster})
 }
 
-// findHeirs searches new seeds that cannot be planned for objects of seeds which left the
+// findHeirs searches seeds that cannot be planned for objects of seeds which left the
 // catalog: their clusters are unknown, but a seed that was renamed and broken at once was
 // not deleted.
 func (c *computation) findHeirs() {
 	for _, name := range sortedKeys(c.failed) {
 		s := c.seeds[name]
-		if s.previous != nil || c.inherits[name] != nil {
+		if c.inherits[name] != nil {
 			continue
 		}
 		has := map[manifest.ID]bool{}
 		for _, o := range s.seed.Objects() {
-			has[o.ID] = !isNamespace(o.ID)
+			has[o.ID] = !Shareable(o.ID)
 		}
 		for _, from := range sortedKeys(c.in.Previous) {
 			if _, there := c.seeds[from]; there {

@@ -100,7 +100,7 @@ func (a *assembly) judgeSuspect() error {
 // left decides what lands, waits and goes.
 func binding(p *Plan) *Plan {
 	b := essence(p)
-	b.Dependencies = slices.DeleteFunc(slices.Clone(p.Dependencies), func(d Dependency) bool { return d.Kind != dependency.Hard })
+	b.Dependencies = slices.DeleteFunc(slices.Clone(p.Dependencies), func(d Dependency) bool { return d.Kind == dependency.Soft })
 	for i := range b.Dependencies {
 		b.Dependencies[i].Field, b.Dependencies[i].Why = "", ""
 	}
@@ -424,7 +424,7 @@ func ordinalOrder(p *Plan, stays map[manifest.ID]bool) []Dependency {
 						at[key] = map[manifest.ID]int{}
 					}
 					at[key][from.ID] = len(out)
-					out = append(out, Dependency{From: DependencyFrom{from.ID, []string{t.Cluster}}, To: key, Kind: dependency.Hard, Rule: "tier", Why: "the order of its plan is not known", OrderOnly: true})
+					out = append(out, Dependency{From: DependencyFrom{from.ID, []string{t.Cluster}}, To: key, Kind: dependency.Hard, Rule: dependency.TierOrder, Why: "the order of its plan is not known"})
 				}
 			}
 		}

@@ -3,6 +3,7 @@ package release
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -50,6 +51,9 @@ func onBase(d *decision) (TierStatus, bool) {
 		s.Reason, s.On = v1alpha1.ReasonOrphanPending, d.tier.Object.Cluster
 		s.Message = fmt.Sprintf("cluster %s was abandoned, and the reconciler on %s must first be set to leave everything there: %s", d.name.Cluster, d.tier.Object.Cluster, s.Message)
 	}
+	if note := d.toLeave(); note != "" {
+		s.Message = strings.TrimPrefix(s.Message+"; "+note, "; ")
+	}
 	if d.have.Base == BaseAmended {
 		s.Amended = d.have.BaseDetail
 	}
@@ -57,6 +61,28 @@ func onBase(d *decision) (TierStatus, bool) {
 		s.Act = ActSupersede
 	}
 	return s, true
+}
+
+// toLeave says what of a tier on base is to leave, although nothing takes it away yet; empty if nothing is.
+func (d *decision) toLeave() string {
+	objects := d.plan.Objects(d.tier)
+	leaving := 0
+	for _, o := range objects {
+		if o.Leaving {
+			leaving++
+		}
+	}
+	switch {
+	case d.facts.Lost[d.name.Cluster]:
+		return fmt.Sprintf("no document declares cluster %[1]s any more, so all of it is to leave: restore the document, or run 'furrow abandon %[1]s' if the cluster is gone for good", d.name.Cluster)
+	case leaving == 0:
+		return ""
+	case leaving == len(objects):
+		return "all of it leaves once the rest of the seed is released"
+	case leaving == 1:
+		return fmt.Sprintf("1 of %d objects leaves once the rest of the seed is released", len(objects))
+	}
+	return fmt.Sprintf("%d of %d objects leave once the rest of the seed is released", leaving, len(objects))
 }
 
 // removalOnHold: a seed that cannot be planned keeps what it has; an earlier plan by
@@ -140,7 +166,7 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 		return TierStatus{}, false
 	}
 	if p.Rejected {
-		return TierStatus{State: Rejected, Reason: v1alpha1.ReasonRejected, Message: rejection(p.Reason, d.name.Seed)}, true
+		return TierStatus{State: Rejected, Reason: v1alpha1.ReasonRejected, Message: rejection(p.Reason, d.name.Seed, p)}, true
 	}
 	s := because(Proposed, d.proposedText())
 	s.Waits, s.GateReason = d.waits(), d.have.LeftBehind.Reason
@@ -152,7 +178,7 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 	}
 	switch {
 	case p.Edited && p.Unknown:
-		s.Reason, s.Message = v1alpha1.ReasonEditedOnPlainGit, "is not to be merged as it is: "+EditedOnPlainGit
+		s.Reason, s.Message = v1alpha1.ReasonEditedOnPlainGit, "is not to be merged as it is: "+EditedOnPlainGit(p.Branch)
 	case p.Edited:
 		s.Reason, s.Message = v1alpha1.ReasonEditedByPerson, "waits to be merged; a person has edited it"
 	case p.Stale: // whatever its gate says: it could bring back what was removed from base
@@ -164,7 +190,9 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 }
 
 // EditedOnPlainGit says why a proposal that a person has edited is better not merged there.
-const EditedOnPlainGit = "a person has edited it, and on plain Git the tier is Held once that is merged. Make the change in the seed and delete the branch"
+func EditedOnPlainGit(branch string) string {
+	return "a person has edited it, and on plain Git the tier is Held once that is merged. Make the change in the seed and delete " + deletable(branch)
+}
 
 // proposedText returns what an open proposal with the present entries waits for.
 func (d *decision) proposedText() manifest.Problem {
@@ -177,11 +205,17 @@ func (d *decision) proposedText() manifest.Problem {
 	return manifest.Problem{Reason: v1alpha1.ReasonProposalOpen, Message: "waits to be merged"}
 }
 
-func rejection(reason, seed string) string {
+// rejection says why a tier is not proposed, and what brings its proposal back. p is nil if its branch
+// is gone. The commits of people on the branch of a tier are never overwritten, so another content is
+// proposed only once that branch is deleted; a group gets another branch instead.
+func rejection(reason, seed string, p *Proposal) string {
 	if reason != "" {
 		reason = ": " + manifest.Printable(reason)
 	}
-	return fmt.Sprintf("a person rejected it%s. Change the seed, or run 'furrow retry %s'", reason, seed)
+	if p == nil || !p.Edited || p.Group != "" {
+		return fmt.Sprintf("a person rejected it%s. Change the seed, or run 'furrow retry %s'", reason, seed)
+	}
+	return fmt.Sprintf("a person rejected it%s. Run 'furrow retry %s' to open it again. A person has edited it, so to have a change of the seed proposed, delete %s", reason, seed, deletable(p.Branch))
 }
 
 // proposedOtherwise: an open proposal has other entries than the plan in force. It is updated in
@@ -192,13 +226,16 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 	if p == nil {
 		return TierStatus{}, false
 	}
-	if p.Edited {
-		s := TierStatus{State: Held, Reason: v1alpha1.ReasonEditedAndOutdated, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete " + p.deletable(), Waits: d.waits()}
+	switch {
+	case p.Edited && p.Rejected:
+		return TierStatus{State: Held, Reason: v1alpha1.ReasonEditedAndRejected, Message: "a person has edited the proposal and rejected it, and the plan has changed since. Delete " + deletable(p.Branch), Waits: d.waits()}, true
+	case p.Edited:
+		s := TierStatus{State: Held, Reason: v1alpha1.ReasonEditedAndOutdated, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete " + deletable(p.Branch), Waits: d.waits()}
 		if h := d.pace.hold(d.name, false); h != nil {
 			h.shut(&s, "")
 		}
 		if len(s.Waits) > 0 || p.Stale || p.Outside != "" || p.Unknown {
-			s.Reason, s.Message = v1alpha1.ReasonEditedAndUnmergeable, "a person has edited the open proposal, and the plan has changed since. Delete "+p.deletable()
+			s.Reason, s.Message = v1alpha1.ReasonEditedAndUnmergeable, "a person has edited the open proposal, and the plan has changed since. Delete "+deletable(p.Branch)
 		}
 		return s, true
 	}
@@ -286,7 +323,7 @@ func closed(d *decision) (TierStatus, bool) {
 	case ClosedNotAsked:
 		return TierStatus{State: Queued, Reason: v1alpha1.ReasonProposing, Message: "is about to be proposed", NeedsClosed: true}, true
 	case ClosedRejected:
-		return TierStatus{State: Rejected, Reason: v1alpha1.ReasonRejected, Message: rejection(d.have.ClosedReason, d.name.Seed)}, true
+		return TierStatus{State: Rejected, Reason: v1alpha1.ReasonRejected, Message: rejection(d.have.ClosedReason, d.name.Seed, nil)}, true
 	case ClosedMerged:
 		return TierStatus{State: Reverted, Reason: v1alpha1.ReasonReverted, Message: fmt.Sprintf("it was merged, and the base branch no longer has it. Change the seed, or run 'furrow retry %s' to propose it again", d.name.Seed)}, true
 	}

@@ -19,6 +19,8 @@ const MaxMembers = 200
 // still there.
 type Group struct {
 	Repo, Name string
+	// Branch is the branch that has it.
+	Branch string
 	// Tiers are those that it carries; none where the branch is somebody else's.
 	Tiers []layout.Tier
 	// Edited reports whether a person changed it, and Rejected whether a person rejected it.
@@ -221,7 +223,7 @@ func (r *Result) join(s *TierStatus, home groupKey, at []int) []int {
 		switch {
 		case g.listed.Edited && !g.listed.Rejected && len(g.listed.Tiers) > 0:
 			s.Act, s.Reason = ActNone, v1alpha1.ReasonWaitingForProposal
-			s.Message = fmt.Sprintf("waits for proposal %s/%s, which a person has edited. Merge it, or delete its branch", s.Tier.Seed, g.Name)
+			s.Message = fmt.Sprintf("waits for proposal %s/%s, which a person has edited. Merge it, or delete %s", s.Tier.Seed, g.Name, deletable(g.listed.Branch))
 			return at
 		case room < 0 && !g.locked() && !g.stuck && len(g.Tiers) < MaxMembers:
 			room = i

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/change"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -35,13 +36,13 @@ func mayBePlanted(facts map[layout.Tier]TierFacts, tier layout.Tier) bool {
 type Hold struct {
 	// Guarded are the objects that only a person may let go.
 	Guarded []plan.Removed
-	// Heirs are seeds that are new and have objects of the one that is gone, as after a
+	// RenamedTo are seeds that are new and have objects of the one that is gone, as after a
 	// rename, by name: what they have of it.
-	Heirs map[string][]plan.Removed
+	RenamedTo map[string][]plan.Removed
 }
 
 // Held reports whether there is something that a person has to confirm.
-func (h Hold) Held() bool { return len(h.Guarded)+len(h.Heirs) > 0 }
+func (h Hold) Held() bool { return len(h.Guarded)+len(h.RenamedTo) > 0 }
 
 // Unconfirmed lists, for people, what they must confirm if the removal replaces a plan.
 func (h Hold) Unconfirmed(before, removal *plan.Plan, facts map[layout.Tier]TierFacts) []string {
@@ -58,9 +59,9 @@ func (h Hold) Unconfirmed(before, removal *plan.Plan, facts map[layout.Tier]Tier
 // Problem returns what a person has to confirm, and what else can be done.
 func (h Hold) Problem(seed string) manifest.Problem {
 	p := manifest.OfSeed(v1alpha1.ReasonDeletionGuard, seed, "", "")
-	if heirs := slices.Sorted(maps.Keys(h.Heirs)); len(heirs) > 0 {
+	if renamedTo := slices.Sorted(maps.Keys(h.RenamedTo)); len(renamedTo) > 0 {
 		p.Reason = v1alpha1.ReasonSeedRenamed
-		p.Message = fmt.Sprintf("blocked by the deletion guard: the seed appears to be renamed to %q, which has %s. They would be deleted, and then created again", heirs[0], plan.List(h.Heirs[heirs[0]]))
+		p.Message = fmt.Sprintf("blocked by the deletion guard: the seed appears to be renamed to %q, which has %s. They would be deleted, and then created again", renamedTo[0], plan.List(h.RenamedTo[renamedTo[0]]))
 		p.Next = fmt.Sprintf("Restore the name %q, or run 'furrow confirm %s' to remove them.", seed, seed)
 		return p
 	}
@@ -79,15 +80,15 @@ func LostClusters(seed string, clusters []string) manifest.Problem {
 
 // MovedToSeed says that objects leave a seed for others, which can have them only once they are deleted.
 func MovedToSeed(seed string, moved map[string][]plan.Removed) manifest.Problem {
-	heir := slices.Min(slices.Collect(maps.Keys(moved)))
-	p := manifest.OfSeed(v1alpha1.ReasonMovedToSeed, seed, fmt.Sprintf("blocked by the deletion guard: seed %q has %s now, which would be deleted and then created again", heir, plan.List(moved[heir])),
-		fmt.Sprintf("%s To have it deleted first, run 'furrow confirm %s'.", plan.KeepMoved(seed, heir), seed))
-	return p.WithCluster(moved[heir][0].Cluster)
+	to := slices.Min(slices.Collect(maps.Keys(moved)))
+	p := manifest.OfSeed(v1alpha1.ReasonMovedToSeed, seed, fmt.Sprintf("blocked by the deletion guard: seed %q has %s now, which would be deleted and then created again", to, plan.List(moved[to])),
+		fmt.Sprintf("%s To have it deleted first, run 'furrow confirm %s'.", plan.KeepMoved(seed, to), seed))
+	return p.WithCluster(moved[to][0].Cluster)
 }
 
-// SharedNamespace says that a Namespace which leaves a seed is also that of other seeds, so it must not be
+// SharedObject says that an object which leaves a seed is also that of other seeds, so it must not be
 // deleted.
-func SharedNamespace(of *plan.Plan, cluster string, namespace manifest.ID, others []*plan.Plan, why, next string) manifest.Problem {
+func SharedObject(of *plan.Plan, cluster string, object manifest.ID, others []*plan.Plan, why, next string) manifest.Problem {
 	var names []string
 	for _, other := range others {
 		name := fmt.Sprintf("seed %q", other.Seed)
@@ -97,7 +98,11 @@ func SharedNamespace(of *plan.Plan, cluster string, namespace manifest.ID, other
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	p := manifest.OfSeed(v1alpha1.ReasonNamespaceShared, of.Seed, fmt.Sprintf("Namespace %s on %s would be deleted with everything in it, and %s has it there, too: it %s", namespace.Name, cluster, strings.Join(slices.Compact(names), ", "), why), next)
+	with := ""
+	if lost := change.Destroys(object.GroupKind()); lost != "" {
+		with = " with " + lost
+	}
+	p := manifest.OfSeed(v1alpha1.ReasonObjectShared, of.Seed, fmt.Sprintf("%s %s on %s would be deleted%s, and %s has it there, too: it %s", object.Kind, object.Name, cluster, with, strings.Join(slices.Compact(names), ", "), why), next)
 	return p.WithCluster(cluster)
 }
 
@@ -129,6 +134,31 @@ func Clusters(p *plan.Plan) map[string]bool {
 	return clusters
 }
 
+// Keeps returns the clusters that a plan takes objects from for other seeds, and whose reconcilers keep all of
+// these; none of nil.
+func Keeps(p *plan.Plan) map[string]bool {
+	clusters, lose := map[string]bool{}, map[string]bool{}
+	if p == nil {
+		return clusters
+	}
+	for i := range p.Tiers {
+		t := &p.Tiers[i]
+		clusters[t.Cluster] = clusters[t.Cluster] || t.Leaving != nil
+		lose[t.Cluster] = lose[t.Cluster] || deletes(t)
+	}
+	maps.DeleteFunc(clusters, func(cluster string, keeps bool) bool { return !keeps || lose[cluster] })
+	return clusters
+}
+
+// deletes reports whether a tier loses anything but what goes to other seeds and is kept for them.
+func deletes(t *plan.Tier) bool {
+	if t.Leaving == nil {
+		return t.Gone()
+	}
+	handed := slices.ContainsFunc(t.Leaving.Objects, func(o plan.Object) bool { return o.HandedTo != "" })
+	return !handed || slices.ContainsFunc(t.Leaving.Objects, func(o plan.Object) bool { return !o.Kept })
+}
+
 // Planted returns the clusters on which a plan is to have something, and base has some of it or may
 // have.
 func Planted(p *plan.Plan, facts map[layout.Tier]TierFacts) map[string]bool {
@@ -144,21 +174,41 @@ func Planted(p *plan.Plan, facts map[layout.Tier]TierFacts) map[string]bool {
 // Lost returns what the clusters lose that are planted by a plan and that the next one does not
 // have, as in "3 objects from east".
 func Lost(before, next *plan.Plan, facts map[layout.Tier]TierFacts) []string {
-	stays, objects := Clusters(next), map[string]int{}
+	stays, objects, kept := Clusters(next), map[string]int{}, map[string]int{}
 	for i := range before.Tiers {
 		if t := &before.Tiers[i]; !t.Gone() && !stays[t.Cluster] && mayBePlanted(facts, before.Name(t)) {
-			objects[t.Cluster] += len(before.Objects(t))
+			for _, o := range before.Objects(t) {
+				objects[t.Cluster] += boolToInt(!o.Kept)
+				kept[t.Cluster] += boolToInt(o.Kept)
+			}
 		}
 	}
 	var out []string
 	for _, cluster := range slices.Sorted(maps.Keys(objects)) {
-		noun := "objects"
-		if objects[cluster] == 1 {
-			noun = "object"
+		text := objectCount(objects[cluster]) + " from " + cluster
+		switch n := kept[cluster]; {
+		case n == 1:
+			text += ", where 1 object stays"
+		case n > 1:
+			text += fmt.Sprintf(", where %d objects stay", n)
 		}
-		out = append(out, fmt.Sprintf("%d %s from %s", objects[cluster], noun, cluster))
+		out = append(out, text)
 	}
 	return out
+}
+
+func boolToInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func objectCount(objects int) string {
+	if objects == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", objects)
 }
 
 // Going counts the clusters that the plan before leaves, and the one in force does not use again,
@@ -175,7 +225,7 @@ func Going(before, now *plan.Plan, facts map[layout.Tier]TierFacts) int {
 		case !t.Gone() || !observed:
 		case have.Proposal != nil && have.Proposal.Rejected:
 			stays[t.Cluster] = true
-		case have.Base != BaseNothing:
+		case have.Base != BaseNothing && deletes(t):
 			leaves[t.Cluster] = true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
@@ -182,5 +183,45 @@ func (l *limiter) withdraw(c counted) {
 			s.Act, s.Group = ActNone, ""
 		}
 		g.Act, g.Why, g.Tiers = ActSupersede, "it waits for others, and gives way to them", nil
+	}
+}
+
+// IsProposed reports whether a tier has an open proposal, or is about to get one.
+func (s TierStatus) IsProposed() bool {
+	return s.Act != ActSupersede && (s.open || s.Group != "" || s.Act == ActPropose)
+}
+
+// HoldMerges keeps anything of a plan from being merged in a repository: it holds new proposals back, and shuts
+// the gates of open ones.
+func (r *Result) HoldMerges(p *plan.Plan, repo string, why manifest.Problem) {
+	l, dropped := r.limiter(p), map[int]bool{}
+	for _, c := range l.wanted {
+		if c.repo != repo {
+			continue
+		}
+		dropped[c.group] = true
+		for _, s := range c.tiers {
+			s.State, s.Reason, s.Message, s.On, s.Object = Held, why.Reason, why.Text(), why.Cluster, why.Object
+			s.Act, s.Group = ActNone, ""
+		}
+	}
+	at := -1
+	r.Groups = slices.DeleteFunc(r.Groups, func(GroupStatus) bool { at++; return dropped[at] })
+	for i := range r.Groups {
+		if g := &r.Groups[i]; g.Repo == repo && g.Act == ActMerge {
+			g.Act = ActNone
+		}
+	}
+	for i := range p.Tiers {
+		s := &r.Tiers[i]
+		if p.Tiers[i].Repo != repo || !s.IsProposed() {
+			continue
+		}
+		if s.Act == ActMerge {
+			s.Act = ActNone
+		}
+		if s.Gate == "" {
+			s.Gate, s.GateReason = why.Text(), why.Reason
+		}
 	}
 }

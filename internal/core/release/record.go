@@ -98,15 +98,15 @@ type Soak struct {
 	Since  time.Time `json:"since"`
 }
 
-// DecodeRecord reads the record of a seed.
-func DecodeRecord(seed string, data []byte) (*Record, error) {
-	out := &Record{}
+// DecodeRecord reads the record of a seed from its branch.
+func DecodeRecord(seed, branch string, data []byte) (*Record, error) {
+	out, next := &Record{}, "To forget its pauses, skips and soaks, delete "+deletable(branch)
 	err := yaml.Unmarshal(data, out)
 	switch {
 	case err != nil:
-		return nil, manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Seed: seed, Path: RecordFile, Message: fmt.Sprintf("the record of the rollout cannot be read: %v", err), Next: "Delete its branch; pauses, skips and soaks are forgotten with it"}
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Seed: seed, Path: RecordFile, Message: fmt.Sprintf("the record of the rollout cannot be read: %v", err), Next: next}
 	case out.Kind != RecordKind || out.Seed != seed:
-		return nil, manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Seed: seed, Path: RecordFile, Message: "it is not the record of the seed's rollout", Next: "Delete its branch; pauses, skips and soaks are forgotten with it"}
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Seed: seed, Path: RecordFile, Message: "it is not the record of the seed's rollout", Next: next}
 	}
 	return out, manifest.About(manifest.Problem{Seed: seed, Path: RecordFile}, recordVersion.Reads(out.Version))
 }

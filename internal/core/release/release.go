@@ -136,12 +136,12 @@ type Proposal struct {
 	Checks *Checks `json:"Checks,omitempty"`
 }
 
-// deletable names the proposal's branch as what to delete, with the command for a clone of its repository.
-func (p *Proposal) deletable() string {
-	if p.Branch == "" {
+// deletable names a proposal's branch as what to delete, with the command.
+func deletable(branch string) string {
+	if branch == "" {
 		return "its branch"
 	}
-	return "its branch: git push origin --delete " + p.Branch
+	return "its branch: " + layout.DeleteCommand(branch)
 }
 
 // TierFacts is what a pass has gathered about one tier.
@@ -193,6 +193,8 @@ type Facts struct {
 	Guarded bool
 	// Confirmed reports whether a person has confirmed what leaves with the plan.
 	Confirmed bool
+	// Lost are clusters that were declared once, and that no document declares and no seed creates any more.
+	Lost map[string]bool
 	// Fleet has the tiers of all plans in force.
 	Fleet Fleet
 	// Needed lists, for a tier, the tiers of other seeds that need it; see Fleet.Needed.
@@ -377,6 +379,7 @@ func removalState(f TierFacts) State {
 // decision is one tier being decided: what was found of it (have), and what it waits for (gates).
 type decision struct {
 	facts *Facts
+	plan  *plan.Plan
 	tier  *plan.Tier
 	name  layout.Tier
 	have  TierFacts
@@ -394,7 +397,7 @@ func Next(p *plan.Plan, facts Facts) Result {
 	tiers := make([]*decision, len(p.Tiers))
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
-		d := &decision{facts: &facts, tier: t, name: p.Name(t), gates: g}
+		d := &decision{facts: &facts, plan: p, tier: t, name: p.Name(t), gates: g}
 		d.have = facts.Tiers[d.name]
 		d.open = d.have.Proposal != nil && !d.have.Proposal.Rejected
 		tiers[i] = d
@@ -453,9 +456,9 @@ func (d *decision) judgeProposal(s *TierStatus) {
 	case p.Differs != "":
 		s.StaleReason, s.Stale = v1alpha1.ReasonProposalDiffers, p.Differs
 	case p.Outside != "":
-		s.StaleReason, s.Stale = v1alpha1.ReasonProposalTooWide, fmt.Sprintf("merging it would also change %s, which is not part of the tier. Take that out of the branch, or delete %s", p.Outside, p.deletable())
+		s.StaleReason, s.Stale = v1alpha1.ReasonProposalTooWide, fmt.Sprintf("merging it would also change %s, which is not part of the tier. Take that out of the branch, or delete %s", p.Outside, deletable(p.Branch))
 	case p.Stale && p.Edited:
-		s.StaleReason, s.Stale = v1alpha1.ReasonEditedAndStale, "the base branch has changed under it, and a person has edited it. Rebase it onto the base branch, or delete "+p.deletable()
+		s.StaleReason, s.Stale = v1alpha1.ReasonEditedAndStale, "the base branch has changed under it, and a person has edited it. Rebase it onto the base branch, or delete "+deletable(p.Branch)
 	case p.Stale:
 		s.StaleReason, s.Stale = v1alpha1.ReasonProposalStale, "the base branch has changed under it; it is updated first"
 	}
@@ -521,10 +524,11 @@ func (r *Result) NameWaits(others map[layout.Tier]State) {
 // DoNotMerge begins the message of a tier whose open proposal must not be merged now.
 const DoNotMerge = "do not merge yet: "
 
-// onlyLeaves reports whether the tier has nothing but objects that go once all else is released.
+// onlyLeaves reports whether the tier has nothing but objects that go once all else is released. What goes to
+// another seed has to be annotated before.
 func onlyLeaves(p *plan.Plan, t *plan.Tier) bool {
 	for _, o := range p.Objects(t) {
-		if !o.Leaving {
+		if !o.Leaving || o.HandedTo != "" {
 			return false
 		}
 	}

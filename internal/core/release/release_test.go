@@ -1,6 +1,8 @@
 package release_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -265,7 +267,10 @@ func TestNext(t *testing.T) {
 			makePlan().proposal(mgmt0, release.Proposal{Branch: "furrow/main/tier/edge/mgmt/00", Digest: "other", Edited: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonEditedAndOutdated},
 		},
 		"Held when a person edited and rejected it, and the plan changed since": {
-			makePlan().proposal(mgmt0, release.Proposal{Digest: "other", Edited: true, Rejected: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonEditedAndOutdated},
+			makePlan().proposal(mgmt0, release.Proposal{Branch: "furrow/main/tier/edge/mgmt/00", Digest: "other", Edited: true, Rejected: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonEditedAndRejected},
+		},
+		"Rejected when a person edited and rejected it, and its branch stays as it is": {
+			makePlan().proposal(mgmt0, release.Proposal{Branch: "furrow/main/tier/edge/mgmt/00", Edited: true, Rejected: true}), mgmt0, want{State: release.Rejected, Reason: v1alpha1.ReasonRejected},
 		},
 		"nothing leaves while the seed cannot be planned": {
 			func() *fixture {
@@ -564,6 +569,38 @@ func TestAllReleasedLeavesOutTiersWithOnlyLeavingObjects(t *testing.T) {
 	f.plan.Contents = append(f.plan.Contents, plan.Contents{ID: "c2", Objects: []plan.Object{{File: "a.yaml", Leaving: true}}})
 	if !release.AllReleased(f.plan, f.facts.Tiers) {
 		t.Error("not all is released although only leaving objects remain in the last tier")
+	}
+}
+
+func TestATierSaysWhatOfItIsToLeave(t *testing.T) {
+	objects := func(leaving ...bool) []plan.Object {
+		var out []plan.Object
+		for i, leaves := range leaving {
+			out = append(out, plan.Object{File: fmt.Sprintf("%d.yaml", i), Leaving: leaves})
+		}
+		return out
+	}
+	for sentence, c := range map[string]struct {
+		objects []plan.Object
+		lost    bool
+		want    string
+	}{
+		"nothing":                     {objects(false, false), false, ""},
+		"one object":                  {objects(true, false, false), false, "1 of 3 objects leaves once the rest of the seed is released"},
+		"several":                     {objects(true, true, false), false, "2 of 3 objects leave once the rest of the seed is released"},
+		"everything":                  {objects(true, true), false, "all of it leaves once the rest of the seed is released"},
+		"the document of the cluster": {objects(false), true, "no document declares cluster edge any more, so all of it is to leave: restore the document, or run 'furrow abandon edge' if the cluster is gone for good"},
+	} {
+		f := makePlan().merged(mgmt0, health.Ready).merged(edge0, health.Ready)
+		f.tier(edge0).Contents = "c2"
+		f.plan.Contents = append(f.plan.Contents, plan.Contents{ID: "c2", Objects: c.objects})
+		if f.facts.Lost = nil; c.lost {
+			f.facts.Lost = map[string]bool{"edge": true}
+		}
+		got, _ := release.Next(f.plan, f.facts).Find(edge0)
+		if _, note, _ := strings.Cut(got.Message, "; "); got.State != release.Released || note != c.want {
+			t.Errorf("%s: %s %q, want %q", sentence, got.State, got.Message, c.want)
+		}
 	}
 }
 

@@ -274,9 +274,12 @@ func (d *description) changes() {
 		for _, m := range d.plan.MovesOn(t.Tier) {
 			d.out.Moves = append(d.out.Moves, d.show(m.String())+on)
 		}
-		for _, c := range t.Changes {
-			if c.Destroys != "" && !t.Abandoned {
-				d.out.Destroys = append(d.out.Destroys, fmt.Sprintf("%s%s, and %s", d.show(c.Name()), on, c.Destroys))
+		for _, h := range d.plan.HandedOver(t.Tier) {
+			d.out.Moves = append(d.out.Moves, d.show(h.String())+on)
+		}
+		if !t.Abandoned {
+			for _, c := range t.Changes {
+				d.warnOf(c, d.show(c.Name())+on)
 			}
 		}
 		for _, o := range d.plan.Objects(t.Tier) {
@@ -293,9 +296,35 @@ func (d *description) changes() {
 		d.out.Changes[i].Tiers = firstOf(d.out.Changes[i].Tiers, maxNames)
 	}
 	d.out.Changes, d.out.MoreChanges = cutTo(d.out.Changes, maxContents)
-	for _, list := range []*[]string{&d.out.Destroys, &d.out.Moves, &d.out.Leaving, &d.out.Deletes, &d.out.Replaces, &d.out.Differs} {
+	for _, list := range []*[]string{&d.out.Destroys, &d.out.Stays, &d.out.WillFail, &d.out.Recreates, &d.out.Moves, &d.out.Leaving, &d.out.Deletes, &d.out.Replaces, &d.out.Differs} {
 		*list = firstOf(unique(*list), maxLines)
 	}
+}
+
+// warnOf lists what people may not expect of a change. name is the name of the object.
+func (d *description) warnOf(c change.Change, name string) {
+	if c.Stays {
+		d.out.Stays = append(d.out.Stays, name)
+	}
+	if c.Destroys != "" {
+		d.out.Destroys = append(d.out.Destroys, name+", and "+c.Destroys)
+	}
+	switch line := name + ": " + d.refused(c); {
+	case len(c.Refused) == 0:
+	case c.Recreated:
+		d.out.Recreates = append(d.out.Recreates, line)
+	default:
+		d.out.WillFail = append(d.out.WillFail, line)
+	}
+}
+
+// refused lists the fields of a change that cannot change.
+func (d *description) refused(c change.Change) string {
+	var fields []string
+	for _, field := range c.Refused {
+		fields = append(fields, d.show(field))
+	}
+	return strings.Join(firstOf(fields, maxNames), ", ")
 }
 
 // maxReconcilers is how many lines say which reconciler objects come and go.
@@ -342,6 +371,7 @@ func signature(t Tier) string {
 			b.WriteString("\n" + part)
 		}
 		fmt.Fprint(&b, "\n", c.More, c.Hidden, c.Unread)
+		fmt.Fprint(&b, c.Refused, c.Recreated)
 		for _, f := range c.Fields {
 			b.WriteString("\n" + f.Path + "\n" + f.Was + "\n" + f.Is)
 		}

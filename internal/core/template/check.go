@@ -68,6 +68,8 @@ var (
 			{What: "changed", Object: "`core/ConfigMap/default/a`", Count: 1, Fields: []Field{{Path: "`data.a`", Was: "`1`", Is: "`2`"}}, More: 1},
 		}}},
 		MoreChanges: 1, Destroys: []string{"`core/Namespace/b`, and everything in the namespace"},
+		WillFail: []string{"`batch/Job/default/a`: `spec.template`"}, Recreates: []string{"`batch/Job/default/b`: `spec.template`"},
+		Stays:   []string{"`core/ConfigMap/default/c`"},
 		Differs: []string{"`core/ConfigMap/default/a` differs on west"}, Leaving: []string{"`core/ConfigMap/default/b`"},
 		Deletes: []string{"`mine.yaml`"}, Replaces: []string{"`yours.yaml`"}, Shut: "waits for edge tier 00",
 		Before: []Step{{Tier: "edge tier 00", Why: "`it comes first`", State: "Gone"}}, Next: []Step{{Tier: "edge tier 02", Why: "`it comes next`"}}, MoreBefore: 1, MoreNext: 1, Unchanged: 2,

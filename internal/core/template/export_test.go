@@ -66,10 +66,10 @@ func argument(f reflect.Type, i int) reflect.Type {
 // FunctionNames lists the functions whose results the budget bounds.
 func FunctionNames() []string { return slices.Sorted(maps.Keys(functions)) }
 
-// Shapes counts the shapes that a template has.
-func Shapes(p *Parsed) int {
+// Compiled counts the compiled forms that a template has.
+func Compiled(p *Parsed) int {
 	n := 0
-	for _, s := range p.shapes {
+	for _, s := range p.compiled {
 		if s != nil {
 			n++
 		}

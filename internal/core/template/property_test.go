@@ -182,7 +182,7 @@ func TestVariablesAreData(t *testing.T) {
 // FuzzReconcilers renders a reconciler object by any text: within its bounds, without a panic, and the
 // same whether what was rendered before is kept or not.
 func FuzzReconcilers(f *testing.F) {
-	for _, text := range withShapes() {
+	for _, text := range compilable() {
 		f.Add(text, "edge")
 	}
 	f.Fuzz(func(t *testing.T, text, name string) {

@@ -49,6 +49,11 @@ type Proposal struct {
 	Reconcilers []string
 	// Destroys names what is removed and takes data with it, as Markdown.
 	Destroys []string
+	// WillFail names changes that an API server refuses, with the fields that cannot change, and Recreates
+	// those for which the reconciler deletes the object and creates it again, as Markdown.
+	WillFail, Recreates []string
+	// Stays names removed objects that the reconciler keeps on their cluster, as Markdown.
+	Stays []string
 	// Differs names the objects that have other content on other clusters, as Markdown.
 	Differs []string
 	// Moves say which objects move to or from its tiers, and how, as Markdown.

@@ -12,6 +12,7 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -38,7 +39,7 @@ type Reconciler struct {
 	KubeConfigKey string
 	// DependsOn are the prerequisite tiers that the same cluster reconciles.
 	DependsOn []ObjectName
-	// Wait reports whether every object counts for health; else only HealthChecks do.
+	// Wait reports whether every object counts for health; else only HealthChecks do, if there are any.
 	Wait             bool
 	HealthChecks     []HealthCheck
 	HealthCheckExprs []HealthCheckExpr
@@ -63,6 +64,8 @@ type HealthCheck struct {
 type HealthCheckExpr struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
+	InProgress string `json:"inProgress,omitempty"`
+	Failed     string `json:"failed,omitempty"`
 	Current    string `json:"current"`
 }
 
@@ -77,7 +80,7 @@ type Rendered struct {
 // RenderReconciler renders the reconciler object of a tier, checks that it is one
 // and labels it.
 func RenderReconciler(t Text, vars Reconciler) (Rendered, error) {
-	if s := t.shapeOf(&vars); s != nil {
+	if s := t.compiledFor(&vars); s != nil {
 		return s.instantiate(&vars), nil
 	}
 	return renderReconciler(t, vars)
@@ -177,16 +180,36 @@ func checkKustomization(name string, text []byte, vars Reconciler) (manifest.Obj
 	case k.Spec.Path != vars.Path:
 		return o, fmt.Errorf("spec.path is %q, where {{ .Path }} is %q", k.Spec.Path, vars.Path)
 	}
+	if !vars.Wait && len(vars.HealthChecks) == 0 {
+		return o, checkPrunes(k.Spec)
+	}
 	return o, checkSpec(k.Spec)
 }
 
-// checkSpec holds a Kustomization to what makes its health that of a tier.
-func checkSpec(spec kustomizev1.KustomizationSpec) error {
+// checkPrunes holds a Kustomization to what every tier needs.
+func checkPrunes(spec kustomizev1.KustomizationSpec) error {
+	judged := map[schema.GroupKind]bool{}
+	for _, e := range spec.HealthCheckExprs {
+		kind := schema.FromAPIVersionAndKind(e.APIVersion, e.Kind).GroupKind()
+		if judged[kind] {
+			return fmt.Errorf("spec.healthCheckExprs has %s twice, which Flux refuses: Furrow has an expression for it. Write yours in spec.readiness of the ClusterType instead of in the Template", kind)
+		}
+		judged[kind] = true
+	}
 	switch {
 	case !spec.Prune:
 		return errors.New("spec.prune must be true: without it nothing is ever removed from a cluster")
 	case spec.Suspend:
 		return errors.New("spec.suspend must not be true: a tier that is suspended is never released")
+	}
+	return nil
+}
+
+// checkSpec holds a Kustomization to what makes its health that of a tier.
+func checkSpec(spec kustomizev1.KustomizationSpec) error {
+	switch err := checkPrunes(spec); {
+	case err != nil:
+		return err
 	case !spec.Wait && len(spec.HealthChecks) == 0:
 		return errors.New("spec.wait must be true, or spec.healthChecks be there: without them Flux says Ready before anything is healthy")
 	}
@@ -219,6 +242,9 @@ func checkAmended(spec, planned map[string]any) error {
 		if !slices.Contains(is.HealthCheckExprs, check) {
 			return fmt.Errorf("spec.healthCheckExprs must keep what it has for %s: other tiers wait until that is true", check.Kind)
 		}
+	}
+	if !was.Wait && len(was.HealthChecks) == 0 {
+		return checkPrunes(is)
 	}
 	return checkSpec(is)
 }

@@ -200,6 +200,9 @@ func TestWrongReconcilers(t *testing.T) {
 		"it is suspended": {
 			change("prune: true", "prune: true\n  suspend: true"),
 		},
+		"two expressions for a kind": {
+			change("prune: true", "prune: true\n  healthCheckExprs:\n  - {apiVersion: example.com/v1, kind: Slice, current: \"true\"}\n  - {apiVersion: example.com/v2, kind: Slice, current: \"true\"}"),
+		},
 	}
 	texts := golden.Of(t)
 	for sentence, c := range cases {
@@ -213,6 +216,22 @@ func TestWrongReconcilers(t *testing.T) {
 				t.Errorf("got %+v", p)
 			}
 		})
+	}
+}
+
+// TestATierOfWhatDoesNotCountWaitsForNothing has a tier in which no object counts for health.
+func TestATierOfWhatDoesNotCountWaitsForNothing(t *testing.T) {
+	vars := plainTier()
+	vars.Wait = false
+	if _, err := template.RenderReconciler(template.Text{Name: "built in", Text: templates.FluxKustomization}, vars); err != nil {
+		t.Error(err)
+	}
+	planned := map[string]any{"path": "./planted/a", "prune": true, "wait": false}
+	if err := template.CheckAmended(map[string]any{"path": "./planted/a", "prune": true, "interval": "5m"}, planned); err != nil {
+		t.Error(err)
+	}
+	if err := template.CheckAmended(map[string]any{"path": "./planted/a", "prune": false}, planned); err == nil {
+		t.Error("no error where nothing is pruned")
 	}
 }
 

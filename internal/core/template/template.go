@@ -80,9 +80,9 @@ type Parsed struct {
 	key      [3]string
 	template *template.Template
 	used     map[string]bool
-	// shapely reports whether it has shapes, and shapes are those that were needed.
-	shapely bool
-	shapes  map[shapeKey]*shape
+	// compilable reports whether it can be compiled, and compiled has what was compiled of it.
+	compilable bool
+	compiled   map[compiledKey]*compiled
 }
 
 // parse parses a text, and meters it.
@@ -98,10 +98,10 @@ func (t Text) parse(missing string) (*template.Template, map[string]bool, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	shapely := hasShapes(parsed)
+	compilable := isCompilable(parsed)
 	used, err := meter(parsed, t.Text)
 	if err == nil && t.Parsed != nil {
-		*t.Parsed = Parsed{key: key, template: parsed, used: used, shapely: shapely}
+		*t.Parsed = Parsed{key: key, template: parsed, used: used, compilable: compilable}
 	}
 	return parsed, used, err
 }

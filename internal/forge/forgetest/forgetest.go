@@ -126,6 +126,7 @@ var cases = []struct {
 	{"a proposal that a person merges, by any method, is off the list", mergedByPerson},
 	{"a merge is known by its commit", mergeIsReported},
 	{"each of several merges is known by its commit", mergesAreReported},
+	{"merged proposals are listed with their commits", mergedAreListed},
 	{"a merge is known after base has lost what it brought", mergedThenReverted},
 	{"what a later merge replaced can be proposed again", mergedThenReplaced},
 	{"a proposal that is merged through Furrow is on base", mergedThroughForge},

@@ -57,6 +57,45 @@ func mergeIsReported(w *world) {
 	w.wantMerge(tier("through"))
 }
 
+// mergedAreListed has one merged by its button and one through Furrow, beside an open and a rejected one.
+func mergedAreListed(w *world) {
+	w.propose(tier("open"), "w1")
+	rejected := w.propose(tier("rejected"), "w1")
+	w.must(w.Forge.Reject(w.Context(), rejected, bob, "no"))
+	want := map[string]string{} // what is on base, by branch
+	for _, method := range []MergeMethod{MergeCommit, Squash} {
+		if _, can := w.MergeMethods[method]; !can {
+			continue
+		}
+		t := tier(map[MergeMethod]string{MergeCommit: "merged", Squash: "squashed"}[method])
+		p := w.propose(t, "w1")
+		w.Person.Commit(w.T, w.Base, map[string]string{"notes.md": string(method)})
+		w.Person.Merge(w.T, p, method)
+		if w.MergeMethods[method] || w.ReportsMerge {
+			want[p.Branch] = objectFile(t)
+		}
+	}
+	p := w.propose(tier("through"), "w1")
+	w.must(w.Forge.Merge(w.Context(), p, bob))
+	want[p.Branch] = objectFile(tier("through"))
+	refs := w.fetch()
+	_, err := w.Forge.List(w.Context(), refs)
+	w.must(err)
+	list, err := w.Forge.Merged(w.Context(), refs)
+	w.must(err)
+	for _, m := range list {
+		at := want[m.Branch]
+		if delete(want, m.Branch); at == "" {
+			w.Errorf("%s is listed as merged", m.Branch)
+		} else if brought, err := w.Mirror.Entries(m.Merge, []string{at}); err != nil || brought[at].Hash.IsZero() {
+			w.Errorf("%s is merged as %s, which does not have %s: %v", m.Branch, m.Merge, at, err)
+		}
+	}
+	if len(want) > 0 {
+		w.Errorf("%v are not listed as merged", slices.Sorted(maps.Keys(want)))
+	}
+}
+
 // wantMerge checks that what is reported of a merge is a commit on base that brought the tier.
 func (w *world) wantMerge(t layout.Tier) {
 	w.Helper()

@@ -22,13 +22,19 @@ func (s *Server) Pushers(ctx context.Context) (forge.Pushers, error) {
 		}
 		return forge.Pushers{}, err
 	}
-	everybody := forge.Pushers{State: forge.PushersEverybody, Who: "everybody with write access"}
-	at := slices.IndexFunc(rules, func(r sdk.BranchProtection) bool { return matches(r.RuleName, forge.ProbeBranch(s.base)) })
-	if at < 0 || rules[at].EnablePush && !rules[at].EnablePushWhitelist {
-		return everybody, nil
+	of := func(branch string) *sdk.BranchProtection {
+		if at := slices.IndexFunc(rules, func(r sdk.BranchProtection) bool { return matches(r.RuleName, branch) }); at >= 0 {
+			return &rules[at]
+		}
+		return nil
+	}
+	base, r := of(s.base), of(forge.ProbeBranch(s.base))
+	signed := base != nil && base.RequireSignedCommits
+	if r == nil || r.EnablePush && !r.EnablePushWhitelist {
+		return forge.Pushers{State: forge.PushersEverybody, Who: "everybody with write access", SignedBase: signed}, nil
 	}
 	who := []string{}
-	if r := rules[at]; r.EnablePush {
+	if r.EnablePush {
 		who = slices.Concat(r.PushWhitelistUsernames, r.PushWhitelistTeams)
 		if r.PushWhitelistDeployKeys {
 			who = append(who, "deploy keys")
@@ -37,7 +43,7 @@ func (s *Server) Pushers(ctx context.Context) (forge.Pushers, error) {
 	if len(who) == 0 {
 		who = append(who, "nobody")
 	}
-	return forge.Pushers{State: forge.PushersRestricted, Who: strings.Join(who, ", ")}, nil
+	return forge.Pushers{State: forge.PushersRestricted, Who: strings.Join(who, ", "), SignedBase: signed}, nil
 }
 
 // matches reports whether a branch protection is for a branch. Gitea matches names by the same library.

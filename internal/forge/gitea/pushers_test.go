@@ -17,6 +17,7 @@ func TestWhoMayPushToFurrowsBranches(t *testing.T) {
 		want forge.Pushers
 	}{
 		"no rule":                      {nil, everybody},
+		"base takes signed commits":    {map[string]any{"rule_name": "main", "require_signed_commits": true}, forge.Pushers{State: everybody.State, Who: everybody.Who, SignedBase: true}},
 		"a rule for other branches":    {map[string]any{"rule_name": "furrow/*", "enable_push": false}, everybody},
 		"a rule that lets all push":    {map[string]any{"rule_name": "furrow/**", "enable_push": true}, everybody},
 		"a rule that lets one person":  {map[string]any{"rule_name": "furrow/**", "enable_push": true, "enable_push_whitelist": true, "push_whitelist_usernames": []string{bot}}, forge.Pushers{State: forge.PushersRestricted, Who: bot}},

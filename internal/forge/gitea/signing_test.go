@@ -11,13 +11,14 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/git/signature"
+	"github.com/furrow-dev/furrow/test/signingkey"
 )
 
 // docs/signing.md has a table of this. Gitea signs with a key of its own what somebody merges who has a
 // public key there.
 func TestWhatMergingDoesToASignature(t *testing.T) {
 	t.Parallel()
-	ours := newSigner(t)
+	ours := signingkey.New(t).Signer
 	const byUs, byGitea, byNobody = "Furrow", "Gitea", ""
 	cases := map[string]struct {
 		method string
@@ -44,7 +45,7 @@ func TestWhatMergingDoesToASignature(t *testing.T) {
 			names := map[string]string{ours.Key().ID(): byUs, gitea[0].ID(): byGitea}
 			for i, person := range []struct {
 				token, want string
-			}{{s.personWith(""), c.unsigned}, {s.personWith(publicOf(t, newSigner(t))), c.signed}} {
+			}{{s.personWith(""), c.unsigned}, {s.personWith(signingkey.New(t).Public), c.signed}} {
 				tier := layout.Tier{Seed: "a", Cluster: "edge-1", Ordinal: i}
 				p := s.propose(tier, "w1")
 				if c.behind {
@@ -89,28 +90,6 @@ func TestARepositorySaysHowPeopleMayMerge(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		s.Errorf("(-want +got):\n%s", diff)
 	}
-}
-
-func newSigner(t *testing.T) *signature.Signer {
-	t.Helper()
-	private, err := signature.Generate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := signature.NewSigner(private, nil, epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signer
-}
-
-func publicOf(t *testing.T, signer *signature.Signer) string {
-	t.Helper()
-	public, err := signer.Key().Public()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return public
 }
 
 // personWith makes a user who may merge, with a public key if one is given, and returns the user's token.

@@ -63,6 +63,7 @@ func (s *Server) addProtection(ctx context.Context, out *forge.Requirements) err
 			out.Approvals, out.CodeOwners = reviews.RequiredApprovingReviewCount, reviews.RequireCodeOwnerReviews
 		}
 		out.Linear = p.RequireLinearHistory != nil && p.RequireLinearHistory.Enabled
+		out.Signed = p.RequiredSignatures.GetEnabled()
 		out.Threads = p.RequiredConversationResolution != nil && p.RequiredConversationResolution.Enabled
 		return nil
 	})
@@ -112,6 +113,7 @@ func (s *Server) addRules(ctx context.Context, out *forge.Requirements) error {
 		out.Threads = out.Threads || of.RequiredReviewThreadResolution
 		out.Queue = out.Queue || r.Type == "merge_queue"
 		out.Linear = out.Linear || r.Type == "required_linear_history"
+		out.Signed = out.Signed || r.Type == "required_signatures"
 	}
 	return err
 }

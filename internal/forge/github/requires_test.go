@@ -11,7 +11,7 @@ import (
 
 func TestWhatBaseRequires(t *testing.T) {
 	t.Parallel()
-	all := servers.Protection{Checks: []string{"furrow/gate", "ci"}, Reviews: 2, Owners: true, Threads: true}
+	all := servers.Protection{Checks: []string{"furrow/gate", "ci"}, Reviews: 2, Owners: true, Threads: true, Signed: true}
 	rules := all
 	rules.Ruleset, rules.Queue = true, true
 	for name, tc := range map[string]struct {
@@ -22,8 +22,8 @@ func TestWhatBaseRequires(t *testing.T) {
 	}{
 		"no protection":                       {nil, false, forge.Requirements{}, 2},
 		"branch protection":                   {&all, false, forge.Requirements{Checks: []string{"ci", "furrow/gate"}, HidesReviews: true}, 3},
-		"branch protection, as administrator": {&all, true, forge.Requirements{Checks: []string{"ci", "furrow/gate"}, Approvals: 2, CodeOwners: true, Threads: true}, 3},
-		"rules":                               {&rules, false, forge.Requirements{Checks: []string{"ci", "furrow/gate"}, Approvals: 2, CodeOwners: true, Threads: true, Queue: true}, 2},
+		"branch protection, as administrator": {&all, true, forge.Requirements{Checks: []string{"ci", "furrow/gate"}, Approvals: 2, CodeOwners: true, Threads: true, Signed: true}, 3},
+		"rules":                               {&rules, false, forge.Requirements{Checks: []string{"ci", "furrow/gate"}, Approvals: 2, CodeOwners: true, Threads: true, Signed: true, Queue: true}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

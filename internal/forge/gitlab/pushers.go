@@ -35,7 +35,20 @@ func (s *Server) Pushers(ctx context.Context) (forge.Pushers, error) {
 	case err != nil:
 		return forge.Pushers{}, err
 	}
-	return pushers(all, forge.ProbeBranch(s.base)), nil
+	out := pushers(all, forge.ProbeBranch(s.base))
+	out.SignedBase = s.takesSigned(ctx)
+	return out, nil
+}
+
+// takesSigned reports whether the push rules refuse commits that are not signed. The free edition has no push
+// rules, and others show them to maintainers.
+func (s *Server) takesSigned(ctx context.Context) (signed bool) {
+	_ = s.do(ctx, "read the push rules", func(with gl.RequestOptionFunc) error {
+		rules, _, err := s.api.Projects.GetProjectPushRules(s.path, with)
+		signed = err == nil && rules.RejectUnsignedCommits
+		return err
+	})
+	return signed
 }
 
 // pushers returns who may push to a branch.

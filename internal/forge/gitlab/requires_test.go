@@ -48,6 +48,19 @@ func TestWhatBaseRequires(t *testing.T) {
 	}
 }
 
+// The push rules are shown to maintainers.
+func TestBaseThatTakesOnlySignedCommits(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.Configure(fleet, func(o *servers.Settings) { o.Signed = true })
+	for role, want := range map[servers.Role]bool{servers.Developer: false, servers.Maintainer: true} {
+		got, err := s.as(s.ProjectToken(fleet, role, "api")).Pushers(t.Context())
+		if must(t, err); got.SignedBase != want {
+			t.Errorf("as %v: %+v", role, got)
+		}
+	}
+}
+
 func TestWhatBaseRequiresMayBeHidden(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -73,6 +74,72 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 		}
 	}
 	return out, nil
+}
+
+// maxRead is how many of the newest commits of base are searched for merges.
+const maxRead = 2000
+
+// Merged searches base for Furrow's commits. Where a merge commit brought one, it names that.
+func (f *Forge) Merged(ctx context.Context, refs git.Refs) ([]forge.Merged, error) {
+	base, err := f.reader.BaseTip(refs)
+	if err != nil {
+		return nil, err
+	}
+	var out []forge.Merged
+	via, read := map[git.Hash]git.CommitInfo{}, 0 // the merge commit that brought a commit
+	next := base                                  // of the branch's own commits
+	for c, err := range f.mirror.Log(base, git.Hash{}) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the base branch: %w", err)
+		}
+		if read++; read > maxRead || len(out) == forge.MaxMerged {
+			break
+		}
+		by, brought := via[c.Hash]
+		if c.Hash == next {
+			brought, next = false, git.Hash{}
+			if len(c.Parents) > 0 {
+				next = c.Parents[0]
+			}
+		}
+		for i, parent := range c.Parents {
+			switch {
+			case i > 0 && !brought:
+				via[parent] = c
+			case brought:
+				via[parent] = by
+			}
+		}
+		carried := forge.CarriedBy(c.Message)
+		if carried.Digest == "" {
+			continue
+		}
+		for _, parent := range c.Parents { // it was grafted on base
+			delete(via, parent)
+		}
+		if !brought {
+			by = c
+		}
+		out = append(out, forge.Merged{Branch: f.branchOf(by, carried), Tiers: carried.Tiers, Merge: by.Hash})
+	}
+	return out, nil
+}
+
+// branchOf returns the branch that a commit has merged: the message of the merge says it, as git writes
+// it, too; else it is the branch of the tier.
+func (f *Forge) branchOf(merge git.CommitInfo, carried forge.Carried) string {
+	title, _, _ := strings.Cut(merge.Message, "\n")
+	for word := range strings.FieldsSeq(title) {
+		if branch := strings.Trim(word, "'\""); len(carried.Tiers) > 1 {
+			if _, name, ok := layout.GroupOfBranch(f.base, branch); ok && name != "" {
+				return branch
+			}
+		}
+	}
+	return layout.TierBranch(f.base, carried.Tiers[0].Tier)
 }
 
 // Ready is nil: only a push shows what a Git server refuses.

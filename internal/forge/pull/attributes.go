@@ -276,7 +276,7 @@ var attributeKinds = map[string]struct{ field, next string }{
 // Warnings names what proposals lack because the server refused it, once for each reason, and who may
 // push to Furrow's branches besides Furrow.
 func (f *Forge) Warnings() manifest.Problems {
-	return append(f.unprotectedWarning(), f.incomplete()...)
+	return slices.Concat(f.unprotectedWarning(), f.unsignedWarning(), f.incomplete())
 }
 
 // incomplete names what proposals lack.

@@ -99,6 +99,26 @@ func (f *Forge) deleted(refs git.Refs, seed string) []Request {
 	return out
 }
 
+// Merged returns the pull requests that have landed, by the records.
+func (f *Forge) Merged(context.Context, git.Refs) ([]forge.Merged, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []onBranch
+	for branch, records := range f.records.of {
+		for _, r := range records {
+			if r.Outcome == forge.OutcomeMerged {
+				all = append(all, onBranch{branch: branch, record: r})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b onBranch) int { return cmp.Or(newer(a.record, b.record), cmp.Compare(a.branch, b.branch)) })
+	out := make([]forge.Merged, 0, min(len(all), forge.MaxMerged))
+	for _, r := range all[:min(len(all), forge.MaxMerged)] {
+		out = append(out, forge.Merged{Branch: r.branch, Tiers: r.Tiers, Merge: r.Merge, URL: r.URL})
+	}
+	return out, nil
+}
+
 // RejectedWithoutBranch returns the pull requests that were rejected last of their branches, where these
 // were deleted. They are those of the last List.
 func (f *Forge) RejectedWithoutBranch(refs git.Refs) []forge.Proposal {

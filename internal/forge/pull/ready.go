@@ -10,8 +10,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge"
 )
 
-// Ready returns why nothing may be pushed. It also finds out who else may push to Furrow's branches, for
-// Warnings; not to know that holds nothing.
+// Ready returns why nothing may be pushed. It also finds out who else may push to Furrow's branches and
+// whether base takes only signed commits, for Warnings; not to know that holds nothing.
 func (f *Forge) Ready(ctx context.Context) error {
 	access, err := f.server.Access(ctx)
 	if err != nil {
@@ -21,6 +21,7 @@ func (f *Forge) Ready(ctx context.Context) error {
 		return err
 	}
 	_, _ = f.unprotected(ctx)
+	_, _ = f.Requires(ctx)
 	return nil
 }
 
@@ -50,6 +51,22 @@ func (f *Forge) unprotectedWarning() manifest.Problems {
 		Field:   "spec.signing",
 		Message: fmt.Sprintf("%s can push to the branches furrow/** of %s, and Furrow's commits are not signed", f.pushers.of.Who, f.server),
 		Next:    "Set spec.signing, or restrict who may push to furrow/**",
+	}}
+}
+
+// unsignedWarning says that base takes only signed commits and Furrow does not sign, as far as the server
+// was asked.
+func (f *Forge) unsignedWarning() manifest.Problems {
+	f.asking.Lock()
+	defer f.asking.Unlock()
+	if f.options.Signed || !f.required.of.Signed && !f.pushers.of.SignedBase {
+		return nil
+	}
+	return manifest.Problems{{
+		Reason:  "BaseTakesSignedOnly",
+		Field:   "spec.signing",
+		Message: fmt.Sprintf("the branch %s of %s takes only signed commits, and Furrow's commits are not signed: its proposals cannot be merged", f.base, f.server),
+		Next:    "Set spec.signing, and add its public key to the account that Furrow uses",
 	}}
 }
 

@@ -107,3 +107,25 @@ func TestPassedChecksAreNotEnoughWhereEverybodyMayPush(t *testing.T) {
 		})
 	}
 }
+
+func TestABaseThatTakesOnlySignedCommitsIsAWarning(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ takesSigned, signs, warns bool }{
+		"base takes signed commits, and Furrow signs nothing": {true, false, true},
+		"base takes signed commits, and Furrow signs":         {true, true, false},
+		"base takes all commits":                              {false, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.server.requires.Signed = tc.takesSigned
+			s.options.Signed = tc.signs
+			s.forge = s.newForge()
+			s.must(s.forge.Ready(t.Context()))
+			warnings := s.forge.Warnings()
+			if (len(warnings) == 1) != tc.warns || tc.warns && (warnings[0].Reason != v1alpha1.ReasonBaseTakesSignedOnly || warnings[0].Field != "spec.signing") {
+				t.Errorf("got %v", warnings)
+			}
+		})
+	}
+}

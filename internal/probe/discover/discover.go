@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -62,6 +63,10 @@ func Provides(ctx context.Context, config *rest.Config, cluster string) (v1alpha
 	if err != nil {
 		return found, err
 	}
+	named, err := namedObjects(ctx, objects, groups.Groups)
+	if err != nil {
+		return found, err
+	}
 	webhooks, err := configurations(ctx, config)
 	if err != nil {
 		return found, err
@@ -69,7 +74,11 @@ func Provides(ctx context.Context, config *rest.Config, cluster string) (v1alpha
 	own := planted(cluster)
 	found.CustomResourceDefinitions = definitionNames(definitions, own)
 	found.APIVersions = versions(groups.Groups, definitions, own)
+	if found.NamespacedKinds, found.ClusterScopedKinds, err = scopes(ctx, server, groups.Groups, found.APIVersions); err != nil {
+		return found, err
+	}
 	found.LabelledNamespaces = labelled(namespaces, own)
+	found.Objects = providedObjects(named, own)
 	found.WebhookConfigurations = closing(webhooks, own)
 	return found, nil
 }
@@ -134,6 +143,38 @@ func versions(groups []metav1.APIGroup, definitions []metav1.PartialObjectMetada
 	return all
 }
 
+// scopes returns the kinds of the groups of custom resources and aggregated APIs whose versions are
+// listed, by whether their objects have a namespace. A group is read in the version that its server
+// prefers; where that is not answered, as while an aggregated server is down, its kinds are unknown.
+func scopes(ctx context.Context, server *discovery.DiscoveryClient, groups []metav1.APIGroup, listed []string) (namespaced, clusterScoped []string, err error) {
+	for _, group := range groups {
+		version := group.PreferredVersion.GroupVersion
+		if manifest.ServedByKubernetes(manifest.GroupKind{Group: group.Name}) || !slices.Contains(listed, version) {
+			continue
+		}
+		resources, err := server.ServerResourcesForGroupVersion(version)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if err != nil {
+			continue
+		}
+		for _, r := range resources.APIResources {
+			name := manifest.GroupKind{Group: group.Name, Kind: r.Kind}.String()
+			switch {
+			case strings.Contains(r.Name, "/"): // a subresource
+			case r.Namespaced:
+				namespaced = append(namespaced, name)
+			default:
+				clusterScoped = append(clusterScoped, name)
+			}
+		}
+	}
+	slices.Sort(namespaced)
+	slices.Sort(clusterScoped)
+	return slices.Compact(namespaced), slices.Compact(clusterScoped), nil
+}
+
 // labelled returns the Namespaces with their labels.
 func labelled(namespaces []metav1.PartialObjectMetadata, own func(metav1.PartialObjectMetadata) bool) []v1alpha1.LabelledNamespace {
 	var all []v1alpha1.LabelledNamespace
@@ -148,6 +189,53 @@ func labelled(namespaces []metav1.PartialObjectMetadata, own func(metav1.Partial
 		all = append(all, v1alpha1.LabelledNamespace{Name: n.Name, Labels: n.Labels})
 	}
 	slices.SortFunc(all, func(a, b v1alpha1.LabelledNamespace) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// namedKinds are the kinds whose objects others name and that clusters often have by themselves. Secrets are
+// not among them: to list their names is to read them all.
+var namedKinds = []struct {
+	manifest.GroupKind
+	resource string
+}{
+	{manifest.GroupKind{Group: "gateway.networking.k8s.io", Kind: "GatewayClass"}, "gatewayclasses"},
+	{manifest.GroupKind{Group: "k8s.cni.cncf.io", Kind: "NetworkAttachmentDefinition"}, "network-attachment-definitions"},
+	{manifest.GroupKind{Group: "networking.k8s.io", Kind: "IngressClass"}, "ingressclasses"},
+	{manifest.GroupKind{Group: "node.k8s.io", Kind: "RuntimeClass"}, "runtimeclasses"},
+	{manifest.GroupKind{Group: "scheduling.k8s.io", Kind: "PriorityClass"}, "priorityclasses"},
+	{manifest.GroupKind{Group: "storage.k8s.io", Kind: "StorageClass"}, "storageclasses"},
+}
+
+// namedObjects lists the objects of namedKinds whose groups the server has, by kind.
+func namedObjects(ctx context.Context, client metadata.Interface, groups []metav1.APIGroup) (map[manifest.GroupKind][]metav1.PartialObjectMetadata, error) {
+	all := map[manifest.GroupKind][]metav1.PartialObjectMetadata{}
+	for _, kind := range namedKinds {
+		at := slices.IndexFunc(groups, func(g metav1.APIGroup) bool { return g.Name == kind.Group })
+		if at < 0 {
+			continue
+		}
+		found, err := list(ctx, client, schema.GroupVersionResource{Group: kind.Group, Version: groups[at].PreferredVersion.Version, Resource: kind.resource})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		all[kind.GroupKind] = found
+	}
+	return all, nil
+}
+
+// providedObjects returns objects by what others name them by. What every cluster has is left out.
+func providedObjects(named map[manifest.GroupKind][]metav1.PartialObjectMetadata, own func(metav1.PartialObjectMetadata) bool) []v1alpha1.ProvidedObject {
+	var all []v1alpha1.ProvidedObject
+	for kind, objects := range named {
+		for _, o := range objects {
+			if !own(o) && !(kind.Kind == "PriorityClass" && strings.HasPrefix(o.Name, "system-")) {
+				all = append(all, v1alpha1.ProvidedObject{Kind: kind.String(), Namespace: o.Namespace, Name: o.Name})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b v1alpha1.ProvidedObject) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	return all
 }
 

@@ -24,6 +24,9 @@ func server(t *testing.T, answers map[string]any) *rest.Config {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		answer, ok := answers[key]
+		if status, failed := answer.(object); failed && status["kind"] == "Status" {
+			w.WriteHeader(http.StatusNotFound)
+		}
 		if !ok {
 			w.WriteHeader(http.StatusForbidden)
 			answer = object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "you may not"}
@@ -60,6 +63,10 @@ const (
 	crds       = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	namespaces = "/api/v1/namespaces"
 	validating = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+	classes    = "/apis/storage.k8s.io/v1/storageclasses"
+	priorities = "/apis/scheduling.k8s.io/v1/priorityclasses"
+	networks   = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
+	gateways   = "/apis/gateway.networking.k8s.io/v1/gatewayclasses"
 	mutating   = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 )
 
@@ -91,13 +98,22 @@ func answers() map[string]any {
 		"/api":     object{"kind": "APIVersions", "versions": []string{"v1"}},
 		"/apis": object{"kind": "APIGroupList", "apiVersion": "v1", "groups": []object{
 			group("apps", "v1"), group("resource.k8s.io", "v1", "v1beta2"), group("cert-manager.io", "v1"), group("metrics.k8s.io", "v1beta1"), group("shop.example.com", "v1"),
+			group("k8s.cni.cncf.io", "v1"), group("scheduling.k8s.io", "v1"), group("storage.k8s.io", "v1", "v1beta1"), group("gateway.networking.k8s.io", "v1"),
 		}},
-		crds:              page("more", item("issuers.cert-manager.io", nil), item("carts.shop.example.com", planted)),
-		crds + "?more":    page("", item("certificates.cert-manager.io", object{"kustomize.toolkit.fluxcd.io/name": "infrastructure"})),
-		mutating:          configurationList("", webhooks("ours", planted, webhook("a.example.com", "Fail", service)), webhooks("elsewhere", nil, webhook("b.example.com", "Fail", object{"url": "https://example.com"}))),
-		validating:        configurationList("2", webhooks("open", nil, webhook("c.example.com", "Ignore", service))),
-		validating + "?2": configurationList("", webhooks("guard", nil, webhook("d.example.com", "Ignore", service), webhook("e.example.com", "Fail", service))),
-		namespaces:        page("", item("shop", planted), item("monitoring", object{"kubernetes.io/metadata.name": "monitoring", "team": "a"}), item("default", object{"kubernetes.io/metadata.name": "default"}), item("other", object{"kustomize.toolkit.fluxcd.io/name": "web.west.00"})),
+		classes:    page("", item("fast", nil), item("ours", planted)),
+		priorities: page("", item("system-node-critical", nil), item("urgent", nil)),
+		networks:   page("", object{"metadata": object{"name": "n3", "namespace": "upf"}}),
+		gateways:   object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404},
+		"/apis/cert-manager.io/v1": object{"kind": "APIResourceList", "groupVersion": "cert-manager.io/v1", "resources": []object{
+			{"name": "clusterissuers", "kind": "ClusterIssuer", "namespaced": false}, {"name": "issuers", "kind": "Issuer", "namespaced": true}, {"name": "issuers/status", "kind": "Issuer", "namespaced": true},
+		}},
+		"/apis/shop.example.com/v1": object{"kind": "APIResourceList", "groupVersion": "shop.example.com/v1", "resources": []object{{"name": "carts", "kind": "Cart", "namespaced": true}}},
+		crds:                        page("more", item("issuers.cert-manager.io", nil), item("carts.shop.example.com", planted)),
+		crds + "?more":              page("", item("certificates.cert-manager.io", object{"kustomize.toolkit.fluxcd.io/name": "infrastructure"})),
+		mutating:                    configurationList("", webhooks("ours", planted, webhook("a.example.com", "Fail", service)), webhooks("elsewhere", nil, webhook("b.example.com", "Fail", object{"url": "https://example.com"}))),
+		validating:                  configurationList("2", webhooks("open", nil, webhook("c.example.com", "Ignore", service))),
+		validating + "?2":           configurationList("", webhooks("guard", nil, webhook("d.example.com", "Ignore", service), webhook("e.example.com", "Fail", service))),
+		namespaces:                  page("", item("shop", planted), item("monitoring", object{"kubernetes.io/metadata.name": "monitoring", "team": "a"}), item("default", object{"kubernetes.io/metadata.name": "default"}), item("other", object{"kustomize.toolkit.fluxcd.io/name": "web.west.00"})),
 	}
 }
 
@@ -108,10 +124,16 @@ func TestProvidesReadsWhatNoSeedHas(t *testing.T) {
 	}
 	want := v1alpha1.ClusterProvides{
 		KubernetesVersion:         "1.36",
-		APIVersions:               []string{"cert-manager.io/v1", "metrics.k8s.io/v1beta1", "resource.k8s.io/v1beta2"},
+		APIVersions:               []string{"cert-manager.io/v1", "gateway.networking.k8s.io/v1", "k8s.cni.cncf.io/v1", "metrics.k8s.io/v1beta1", "resource.k8s.io/v1beta2", "storage.k8s.io/v1beta1"},
 		CustomResourceDefinitions: []string{"certificates.cert-manager.io", "issuers.cert-manager.io"},
+		NamespacedKinds:           []string{"Issuer.cert-manager.io"},
+		ClusterScopedKinds:        []string{"ClusterIssuer.cert-manager.io"},
 		LabelledNamespaces: []v1alpha1.LabelledNamespace{
 			{Name: "default"}, {Name: "monitoring", Labels: map[string]string{"team": "a"}}, {Name: "other", Labels: map[string]string{"kustomize.toolkit.fluxcd.io/name": "web.west.00"}},
+		},
+		Objects: []v1alpha1.ProvidedObject{
+			{Kind: "NetworkAttachmentDefinition.k8s.cni.cncf.io", Namespace: "upf", Name: "n3"},
+			{Kind: "PriorityClass.scheduling.k8s.io", Name: "urgent"}, {Kind: "StorageClass.storage.k8s.io", Name: "fast"},
 		},
 		WebhookConfigurations: []v1alpha1.ProvidedWebhookConfiguration{{Kind: "ValidatingWebhookConfiguration", Name: "guard", Webhooks: []v1alpha1.ProvidedWebhook{{
 			Name: "e.example.com", ClientConfig: v1alpha1.ProvidedWebhookClient{Service: v1alpha1.ObjectReference{Namespace: "guard", Name: "guard-webhook"}},
@@ -126,7 +148,7 @@ func TestProvidesReadsWhatNoSeedHas(t *testing.T) {
 }
 
 func TestProvidesSaysWhatItMayNotRead(t *testing.T) {
-	for path, want := range map[string]string{"/version": "the version", "/apis": "the API groups", crds: "customresourcedefinitions", namespaces: "namespaces", mutating: "mutatingwebhookconfigurations"} {
+	for path, want := range map[string]string{"/version": "the version", "/apis": "the API groups", crds: "customresourcedefinitions", namespaces: "namespaces", classes: "storageclasses", mutating: "mutatingwebhookconfigurations"} {
 		missing := answers()
 		delete(missing, path)
 		if path == "/apis" {

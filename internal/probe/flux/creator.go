@@ -76,7 +76,7 @@ func (ch *Channel) judgeCreator(kind catalog.CreatorKind, u *unstructured.Unstru
 	switch {
 	case has && observed != u.GetGeneration():
 		return creatorSeen{missing: "its controller has not seen its newest generation yet"}
-	case !e.holds(u.Object):
+	case !e.Holds(u.Object):
 		return creatorSeen{missing: stable(e.missing(u.Object))}
 	}
 	return creatorSeen{current: true}

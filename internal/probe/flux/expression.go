@@ -6,17 +6,12 @@ import (
 	"regexp"
 	"sync"
 
-	"cel.dev/cel-go/cel"
-
-	bounded "github.com/furrow-dev/furrow/internal/core/expression"
+	"github.com/furrow-dev/furrow/internal/core/readiness"
 )
-
-// topLevel are the fields of an object that an expression may name.
-var topLevel = []string{"apiVersion", "kind", "metadata", "spec", "status"}
 
 // expression says of an object whether it is current.
 type expression struct {
-	program cel.Program
+	*readiness.Expression
 	// condition is the type of the condition that the expression asks for, and
 	// field the last field of the status that it names; one of them is for people. wanted are the
 	// values that the field may have; any true one without.
@@ -29,26 +24,13 @@ var (
 	lastField     = regexp.MustCompile(`status(?:\.\w+)*\.(\w+)\s*\)*\s*$`)
 )
 
-// compile prepares an expression with the variables that Flux gives to healthCheckExprs, so
-// both judge a creator alike.
+// compile prepares an expression as Flux has it, so both judge a creator alike.
 func compile(source string) (*expression, error) {
-	options := make([]cel.EnvOption, 0, len(topLevel))
-	for _, name := range topLevel {
-		options = append(options, cel.Variable(name, cel.DynType))
-	}
-	env, err := cel.NewEnv(options...)
-	if err != nil {
-		return nil, err
-	}
-	ast, issues := env.Compile(source)
-	if issues.Err() != nil {
-		return nil, fmt.Errorf("expression %q: %w", source, issues.Err())
-	}
-	program, err := bounded.Program(env, ast)
+	compiled, err := readiness.Compile(source)
 	if err != nil {
 		return nil, fmt.Errorf("expression %q: %w", source, err)
 	}
-	e := &expression{program: program}
+	e := &expression{Expression: compiled}
 	if m := conditionType.FindStringSubmatch(source); m != nil {
 		e.condition = m[1]
 	} else if m := fieldIn.FindStringSubmatch(source); m != nil {
@@ -57,24 +39,6 @@ func compile(source string) (*expression, error) {
 		e.field = m[1]
 	}
 	return e, nil
-}
-
-// holds reports whether the expression is true of the object. What cannot be
-// evaluated, as when a field is missing, is not true yet.
-func (e *expression) holds(object map[string]any) bool {
-	input := make(map[string]any, len(topLevel))
-	for _, name := range topLevel {
-		input[name] = object[name]
-		if input[name] == nil {
-			input[name] = map[string]any{}
-		}
-	}
-	out, _, err := e.program.Eval(input)
-	if err != nil {
-		return false
-	}
-	holds, ok := out.Value().(bool)
-	return ok && holds
 }
 
 // missing says for people what the object lacks.

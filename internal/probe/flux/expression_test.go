@@ -37,7 +37,7 @@ func TestCreatorsCompile(t *testing.T) {
 		}
 		other := map[string]any{"conditions": []any{map[string]any{"type": "Other", "status": "True"}}}
 		for _, empty := range []map[string]any{{}, {"status": nil}, {"status": map[string]any{}}, {"status": map[string]any{"conditions": []any{}}}, {"status": other}} {
-			if e.holds(empty) {
+			if e.Holds(empty) {
 				t.Errorf("%s/%s holds of %v", row.Group, row.Kind, empty)
 			}
 		}
@@ -83,7 +83,7 @@ func TestExpressionHolds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := e.holds(tc.object); got != tc.want {
+			if got := e.Holds(tc.object); got != tc.want {
 				t.Errorf("holds: %t", got)
 			}
 			if got := e.missing(tc.object); !tc.want && got != tc.missing {
@@ -102,7 +102,7 @@ func TestExpressionIsBounded(t *testing.T) {
 	for i := range list {
 		list[i] = int64(i)
 	}
-	if e.holds(map[string]any{"status": map[string]any{"l": list}}) {
+	if e.Holds(map[string]any{"status": map[string]any{"l": list}}) {
 		t.Error("100 million steps were taken")
 	}
 }

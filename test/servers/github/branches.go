@@ -70,6 +70,7 @@ func (c *call) getProtection() *answer {
 	out := object{
 		"url": at, "enforce_admins": object{"url": at + "/enforce_admins", "enabled": false},
 		"required_conversation_resolution": object{"enabled": need.Threads}, "required_linear_history": object{"enabled": need.Linear},
+		"required_signatures": object{"url": at + "/required_signatures", "enabled": need.Signed},
 	}
 	if need.Reviews > 0 || need.Owners {
 		out["required_pull_request_reviews"] = object{
@@ -109,6 +110,9 @@ func (c *call) listRules() *answer {
 	}
 	if need.Linear {
 		rule("required_linear_history", nil)
+	}
+	if need.Signed {
+		rule("required_signatures", nil)
 	}
 	if need.Restricted {
 		rule("creation", nil)

@@ -157,6 +157,7 @@ type Protection struct {
 	Owners  bool     // the owners of changed files approve
 	Threads bool     // all threads are resolved
 	Linear  bool     // no merge commits
+	Signed  bool     // signed commits only
 	Queue   bool     // merged to by the queue, and by nobody
 
 	Restricted bool // by a rule: only who may bypass it creates and updates the branch

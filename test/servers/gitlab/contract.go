@@ -79,6 +79,12 @@ var (
 		"id integer", "name string", "push_access_levels list", "merge_access_levels list", "allow_force_push boolean", "code_owner_approval_required boolean",
 	}
 
+	pushRuleFields = []string{
+		"id integer", "project_id integer", "created_at time", "commit_message_regex string?", "commit_message_negative_regex string?", "branch_name_regex string?",
+		"author_email_regex string?", "file_name_regex string?", "deny_delete_tag boolean", "member_check boolean", "prevent_secrets boolean", "max_file_size integer",
+		"commit_committer_check boolean", "commit_committer_name_check boolean", "reject_unsigned_commits boolean", "reject_non_dco_commits boolean",
+	}
+
 	trainFields = []string{
 		"id integer", "merge_request object", "user user", "pipeline object?", "created_at time", "updated_at time", "target_branch string",
 		"status idle,stale,fresh,merging,merged,skip_merged", "merged_at time?", "duration integer?",
@@ -120,6 +126,7 @@ var operations = compile([]operation{
 	{method: "GET", path: projectPath + "/approval_rules", list: true, params: paged, answer: ruleFields, role: Developer, handle: (*call).listRules},
 	{method: "GET", path: projectPath + "/protected_branches", list: true, params: append([]string{"search string"}, paged...), answer: protectedFields, role: Developer, handle: (*call).listProtected},
 	{method: "GET", path: projectPath + "/protected_branches/:name", answer: protectedFields, role: Developer, handle: (*call).getProtected},
+	{method: "GET", path: projectPath + "/push_rule", answer: pushRuleFields, role: Maintainer, handle: (*call).getPushRule},
 	{method: "GET", path: trainPath, answer: trainFields, role: Developer, handle: (*call).getTrain},
 	{method: "POST", path: trainPath, list: true, answer: trainFields, status: http.StatusCreated, role: Developer, handle: (*call).addToTrain,
 		params: []string{"auto_merge boolean", "when_pipeline_succeeds boolean", "sha string", "squash boolean"}},

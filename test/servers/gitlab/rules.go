@@ -61,3 +61,15 @@ func (c *call) protected(name string) object {
 
 // accessLevels are what GitLab calls roles in protections.
 var accessLevels = map[Role]string{Developer: "Developers + Maintainers", Maintainer: "Maintainers"}
+
+// getPushRule shows what is refused when it is pushed.
+func (c *call) getPushRule() *answer {
+	if c.project.Free {
+		return notFound("")
+	}
+	return c.ok(object{
+		"id": 1, "project_id": c.project.id, "created_at": stamp(c.s.now()), "deny_delete_tag": false, "member_check": false, "prevent_secrets": false, "max_file_size": 0,
+		"commit_committer_check": false, "commit_committer_name_check": false, "reject_unsigned_commits": c.project.Signed, "reject_non_dco_commits": false,
+		"commit_message_regex": nil, "commit_message_negative_regex": nil, "branch_name_regex": nil, "author_email_regex": nil, "file_name_regex": nil,
+	})
+}

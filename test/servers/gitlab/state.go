@@ -56,6 +56,8 @@ type Settings struct {
 	Rules map[string]int
 	// Owners has the owners of files approve what is merged to a protected branch.
 	Owners bool
+	// Signed has pushes with commits refused that are not signed.
+	Signed bool
 	// Threads have to be resolved.
 	Threads bool
 	// Trains has merge requests merged by a train.

@@ -1,0 +1,30 @@
+package dependency
+
+import (
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/makes"
+)
+
+// addMade notes what the objects of a kind make.
+func (s *surroundings) addMade(run kindRun) {
+	find := makes.FinderOf(run.kind)
+	if find == nil {
+		return
+	}
+	free := run.kind == secretKind || run.kind == configMapKind // only those with annotations are copied
+	for v, o := range s.those(s.stays, run.first, run.end) {
+		if !free || s.annotated[v] {
+			s.made[s.graph.vertices[v].cluster].Add(v, find(o, s.sourceOf(v)))
+		}
+	}
+}
+
+// makersOf lists what makes a thing on the cluster of a vertex, in order. Where a seed has the object itself, that
+// is what fills it.
+func (s *surroundings) makersOf(v int32, kind, namespace, name string, known bool) []int32 {
+	found := s.made[s.graph.vertices[v].cluster].MakersOf(kind, namespace, name, known)
+	found = slices.DeleteFunc(found, func(to int32) bool { return to == v })
+	slices.Sort(found)
+	return slices.Compact(found)
+}

@@ -1,0 +1,3 @@
+package placement
+
+var SecretMakers = secretMakers

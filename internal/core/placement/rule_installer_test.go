@@ -1,0 +1,49 @@
+package placement
+
+import "testing"
+
+func TestRuleInstaller(t *testing.T) {
+	release := func(name, chart, more string) string {
+		return "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: " + name + ", namespace: ops}\nspec: {chart: {spec: {chart: " + chart + ", sourceRef: {kind: HelmRepository, name: charts}}}" + more + "}\n"
+	}
+	core := "apiVersion: operator.cluster.x-k8s.io/v1alpha2\nkind: CoreProvider\nmetadata: {name: cluster-api, namespace: default}\n"
+	ops := namespaceOf("ops", "")
+	const operator = "helm.toolkit.fluxcd.io/HelmRelease/ops/capi"
+	capiOperator := release("capi", "cluster-api-operator", "")
+	fleet := []string{mgmt, edgeEU}
+	subscription := func(pkg string) string {
+		return "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: hub, namespace: ops}\nspec: {name: " + pkg + ", source: extra, sourceNamespace: market}\n"
+	}
+	group := "apiVersion: operators.coreos.com/v1\nkind: OperatorGroup\nmetadata: {name: g, namespace: ops}\n"
+	hub := "apiVersion: operator.open-cluster-management.io/v1\nkind: MultiClusterHub\nmetadata: {name: hub, namespace: ops}\n"
+	runPlaceCases(t, map[string]placeCase{
+		"a chart goes where the resources of its APIs go":   {clusters: fleet, seed: []string{capiOperator, core, ops}, of: operator, want: where{"mgmt", "installer"}},
+		"not onto the cluster that it is to make":           {clusters: fleet, seed: []string{capiOperator, core, capi, ops}, of: operator, want: where{"mgmt", "installer"}},
+		"without any resource to the management cluster":    {clusters: fleet, seed: []string{capiOperator}, of: operator, want: where{"mgmt", "installer"}},
+		"where people placed the resources":                 {clusters: append(fleet, mgmt2), seed: []string{spec("managementCluster: mgmt"), capiOperator, "apiVersion: operator.cluster.x-k8s.io/v1alpha2\nkind: CoreProvider\nmetadata: {name: c, namespace: default, annotations: {furrow.dev/cluster: mgmt-2}}\n"}, of: operator, want: where{"mgmt-2", "installer"}},
+		"where people placed the chart":                     {clusters: fleet, seed: []string{"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: capi, namespace: ops, annotations: {furrow.dev/cluster: edge-eu}}\nspec: {chart: {spec: {chart: cluster-api-operator}}}\n", core}, of: operator, want: where{"edge-eu", "annotation"}},
+		"but not onto the cluster that it is to make, then": {clusters: fleet, seed: []string{"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: capi, namespace: default, annotations: {furrow.dev/cluster: edge-1}}\nspec: {chart: {spec: {chart: karmada-operator}}}\n", "apiVersion: operator.karmada.io/v1alpha1\nkind: Karmada\nmetadata: {name: edge-1, namespace: flux-system}\n"}, wantError: `seeds/web/web.yaml:1: HelmRelease "capi": CreatorCycle cluster=edge-1`},
+		"its source goes along":                             {clusters: fleet, seed: []string{capiOperator, core, capi, ops, "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: charts, namespace: ops}\n"}, of: "source.toolkit.fluxcd.io/HelmRepository/ops/charts", want: where{"mgmt", "follow-references"}},
+		"and the credentials of its source":                 {clusters: fleet, seed: []string{capiOperator, core, capi, ops, "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: charts, namespace: ops}\nspec: {secretRef: {name: s}}\n", "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: ops}\n"}, of: "core/Secret/ops/s", want: where{"mgmt", "follow-references"}},
+		"a source that others use, too, goes to all":        {clusters: fleet, seed: []string{capiOperator, core, ops, release("web", "web", ""), "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: charts, namespace: ops}\n"}, of: "source.toolkit.fluxcd.io/HelmRepository/ops/charts", want: where{"edge-eu,mgmt", "follow-references"}},
+		"and its values":                                    {clusters: fleet, seed: []string{release("capi", "cluster-api-operator", ", valuesFrom: [{kind: ConfigMap, name: v}]"), core, capi, ops, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: v, namespace: ops}\n"}, of: "core/ConfigMap/ops/v", want: where{"mgmt", "follow-references"}},
+		"and its account":                                   {clusters: fleet, seed: []string{release("capi", "cluster-api-operator", ", serviceAccountName: a"), core, capi, ops, "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: ops}\n"}, of: "core/ServiceAccount/ops/a", want: where{"mgmt", "follow-references"}},
+		"and its Namespace":                                 {clusters: fleet, seed: []string{capiOperator, core, capi, ops}, of: "core/Namespace/ops", want: where{"mgmt", "follow-content"}},
+		"and the Namespace that it installs to":             {clusters: fleet, seed: []string{release("capi", "cluster-api-operator", ", targetNamespace: there"), core, capi, ops, namespaceOf("there", "")}, of: "core/Namespace/there", want: where{"mgmt", "follow-content"}},
+		"and what it depends on":                            {clusters: fleet, seed: []string{release("capi", "cluster-api-operator", ", dependsOn: [{name: certs}]"), release("certs", "cert-manager", ""), core, capi, ops}, of: "helm.toolkit.fluxcd.io/HelmRelease/ops/certs", want: where{"mgmt", "installer"}},
+		"through others":                                    {clusters: fleet, seed: []string{release("capi", "cluster-api-operator", ", dependsOn: [{name: certs}]"), release("certs", "cert-manager", ", dependsOn: [{name: crds}]"), release("crds", "crds", ", dependsOn: [{name: certs}]"), core, capi, ops}, of: "helm.toolkit.fluxcd.io/HelmRelease/ops/crds", want: where{"mgmt", "installer"}},
+		"a chart by its source":                             {clusters: fleet, seed: []string{"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: capi, namespace: ops}\nspec: {chartRef: {kind: OCIRepository, name: o}}\n", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: o, namespace: ops}\nspec: {url: \"oci://example.com/charts/cluster-api-operator\"}\n", ops, capi}, of: operator, want: where{"mgmt", "installer"}},
+		"a chart of k3s":                                    {clusters: fleet, seed: []string{"apiVersion: helm.cattle.io/v1\nkind: HelmChart\nmetadata: {name: k, namespace: kube-system}\nspec: {chart: kamaji, targetNamespace: ops}\n", capi, ops}, of: "helm.cattle.io/HelmChart/kube-system/k", want: where{"mgmt", "installer"}},
+		"an application of Argo CD":                         {clusters: fleet, seed: []string{"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: r, namespace: ops}\nspec: {project: p, source: {chart: rancher}, destination: {server: \"https://kubernetes.default.svc\"}}\n", capi, ops}, of: "argoproj.io/Application/ops/r", want: where{"mgmt", "installer"}},
+		"the project of such an application":                {clusters: fleet, seed: []string{"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: r, namespace: ops}\nspec: {project: p, source: {chart: rancher}}\n", capi, ops, "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: p, namespace: ops}\n"}, of: "argoproj.io/AppProject/ops/p", want: where{"mgmt", "follow-references"}},
+		"by annotation, anything":                           {clusters: fleet, seed: []string{"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: k, namespace: ops, annotations: {furrow.dev/provides: hive.openshift.io}}\nspec: {sourceRef: {kind: GitRepository, name: g}}\n", capi, ops}, of: "kustomize.toolkit.fluxcd.io/Kustomization/ops/k", want: where{"mgmt", "installer"}},
+		"a package of OLM":                                  {clusters: fleet, seed: []string{subscription("advanced-cluster-management"), group, hub, ops, capi}, of: "operators.coreos.com/Subscription/ops/hub", want: where{"mgmt", "installer"}},
+		"its OperatorGroup goes along":                      {clusters: fleet, seed: []string{subscription("advanced-cluster-management"), group, ops, capi}, of: "operators.coreos.com/OperatorGroup/ops/g", want: where{"mgmt", "follow-references"}},
+		"and its catalog":                                   {clusters: fleet, seed: []string{subscription("hive-operator"), group, ops, capi, "apiVersion: operators.coreos.com/v1alpha1\nkind: CatalogSource\nmetadata: {name: extra, namespace: market}\n", namespaceOf("market", "")}, of: "operators.coreos.com/CatalogSource/market/extra", want: where{"mgmt", "follow-references"}},
+		"a package of OLM's second version":                 {clusters: fleet, seed: []string{"apiVersion: olm.operatorframework.io/v1\nkind: ClusterExtension\nmetadata: {name: mce}\nspec: {namespace: ops, serviceAccount: {name: a}, source: {catalog: {packageName: multicluster-engine}}}\n", capi, ops}, of: "core/Namespace/ops", want: where{"mgmt", "follow-content"}},
+		"an operator that is for workload clusters stays":   {clusters: fleet, seed: []string{subscription("metallb-operator"), group, ops, capi}, of: "operators.coreos.com/Subscription/ops/hub", want: where{"edge-1", "selected"}},
+		"also its OperatorGroup":                            {clusters: fleet, seed: []string{subscription("metallb-operator"), group, ops, capi}, of: "operators.coreos.com/OperatorGroup/ops/g", want: where{"edge-1", "follow-references"}},
+		"a chart that installs to the new cluster is where its kubeconfig is": {
+			clusters: fleet, seed: []string{capi, namespaceOf("edge", ""), "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: cni, namespace: edge}\nspec: {chart: {spec: {chart: cilium}}, kubeConfig: {secretRef: {name: edge-1-kubeconfig}}}\n"}, of: "helm.toolkit.fluxcd.io/HelmRelease/edge/cni", want: where{"mgmt", "named-cluster"}},
+	})
+}
