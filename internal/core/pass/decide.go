@@ -223,6 +223,9 @@ func (d *decider) observePrevious() {
 		if p.Err != nil || p.Plan == nil || p.Foreign {
 			continue
 		}
+		if _, there := d.catalog().Seed(name); !there && !p.Plan.Removal {
+			p.Plan, p.Older = p.Plan.AsPushed(p.Older), nil // nothing has the files of the newest plan any more
+		}
 		if p.tiers == nil {
 			p.tiers, p.Err = d.tierFacts(p.Plan, p)
 			if p.Err == nil && p.tiers != nil && !d.unasked() && p.tooEarly() {

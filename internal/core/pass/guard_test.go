@@ -1,6 +1,7 @@
 package pass_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -30,6 +31,17 @@ func (f *fleet) remove(names ...string) {
 	}
 }
 
+// killedBetweenPushes is a pass that ends once the first repository has the new plan of the seed web.
+func (f *fleet) killedBetweenPushes() {
+	f.t.Helper()
+	d := f.decide()
+	d.Actions = slices.DeleteFunc(d.Actions, func(a pass.Action) bool { return a.Verb != pass.PushPlan || a.Seed != "web" || a.Repo != "a" })
+	if len(d.Actions) == 0 {
+		f.t.Fatal("there is no new plan")
+	}
+	f.act(d)
+}
+
 var guarded = map[string][]string{"web": {namespace("shop", on("east"))}}
 
 // keptClaim is a claim that Helm would keep.
@@ -52,6 +64,41 @@ func TestRemovals(t *testing.T) {
 			},
 			wantStates:  []string{"web/east/00 Proposed RemovalOpen", "web/west/00 Proposed RemovalOpen"},
 			wantActions: []string{"a: Gate tier/web/east/00 open", "b: PushPlan plan/web removal 2", "b: Gate tier/web/west/00 open"},
+		},
+		"a seed that is renamed is annotated in every repository, also after a kill between two pushes": {
+			fleet: planted(two(t), web(configMap("c", 1))),
+			arrange: func(f *fleet) {
+				f.remove("web")
+				f.seed("shop", configMap("c", 1))
+				f.killedBetweenPushes()
+			},
+			wantStates:  []string{"web stalled RemovalOnHold", "web/east/00 Queued Proposing", "web/west/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/web 3", "a: Propose tier/web/east/00 Update", "b: PushPlan plan/web 3", "b: Propose tier/web/west/00 Update"},
+		},
+		"as is what moves in it": {
+			fleet: planted(two(t), web(configMap("c", 1), configMap("d", 1))),
+			arrange: func(f *fleet) {
+				f.seed("web", configMap("c", 1), configMap("d", 1, after("c")))
+				f.step()
+				f.remove("web")
+				f.killedBetweenPushes()
+			},
+			wantStates: []string{"web stalled RemovalOnHold", "web/east/00 Released Healthy", "web/west/00 Released Healthy"},
+			wantActions: []string{
+				"a: PushPlan plan/web 4", "a: Supersede tier/web/east/00", "a: Drop tier/web/east/00",
+				"b: PushPlan plan/web 4", "b: Supersede tier/web/west/00", "b: Drop tier/web/west/00",
+			},
+		},
+		"and also where an update came to one repository only": {
+			fleet: planted(two(t), web(configMap("c", 1))),
+			arrange: func(f *fleet) {
+				f.seed("web", configMap("c", 2))
+				f.killedBetweenPushes()
+				f.remove("web")
+				f.seed("shop", configMap("c", 2))
+			},
+			wantStates:  []string{"web stalled RemovalOnHold", "web/east/00 Queued Proposing", "web/west/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/web 3", "a: Propose tier/web/east/00 Update", "b: PushPlan plan/web 3", "b: Propose tier/web/west/00 Update"},
 		},
 		"what holds others goes only once a person confirms it": {
 			fleet: planted(one(t), guarded), arrange: func(f *fleet) { f.remove("web") },
@@ -482,6 +529,18 @@ func TestAClusterThatIsDeclaredNoMoreIsHeld(t *testing.T) {
 			wantActions: []string{},
 		},
 	}.run(t)
+}
+
+// TestARenameEndsAfterAKill: all repositories come to have the new seed, and nothing is left of the first.
+func TestARenameEndsAfterAKill(t *testing.T) {
+	f := planted(two(t), web(configMap("c", 1)))
+	f.remove("web")
+	f.seed("shop", configMap("c", 2))
+	f.killedBetweenPushes()
+	f.releaseAll()
+	if diff := cmp.Diff([]string{"shop/east/00 Released Healthy", "shop/west/00 Released Healthy"}, states(f.decide())); diff != "" {
+		t.Errorf("the states (-want +got):\n%s", diff)
+	}
 }
 
 // TestAnObjectThatMovesToAnotherSeedIsNotDeleted: the first seed would delete what the second one creates.

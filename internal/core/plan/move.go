@@ -457,9 +457,12 @@ func (a *assembly) addMoves() {
 	for _, m := range byKey {
 		a.plan.Moves = append(a.plan.Moves, *m)
 	}
-	slices.SortFunc(a.plan.Moves, func(x, y Move) int {
-		return cmp.Or(x.Object.Compare(y.Object), slices.Compare(x.Clusters, y.Clusters))
-	})
+	slices.SortFunc(a.plan.Moves, compareMoves)
+}
+
+// compareMoves is the order of a plan's moves.
+func compareMoves(x, y Move) int {
+	return cmp.Or(x.Object.Compare(y.Object), slices.Compare(x.Clusters, y.Clusters))
 }
 
 // addHeld adds a tier as it is planted, but for annotations: on a cluster on which objects move.

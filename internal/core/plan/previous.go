@@ -91,6 +91,48 @@ func (p *Previous) tiers() iter.Seq2[*Plan, *Tier] {
 	}
 }
 
+// AsPushed returns the plan as its repositories have it, with the tiers and moves of older plans where these are on
+// the branches. Nothing waits for a tier that came to no branch.
+func (p *Plan) AsPushed(older map[string]*Plan) *Plan {
+	if len(older) == 0 {
+		return p
+	}
+	out := *p
+	out.Contents, out.Tiers, out.Moves = nil, nil, nil
+	a := &assembly{plan: &out, ids: map[string]string{}}
+	clusters := map[*Plan]map[string]bool{}
+	for of, t := range (&Previous{Plan: p, Older: older}).tiers() {
+		pushed := *t
+		if !t.Gone() {
+			pushed.Contents = a.contentsID(t.DirHash(), of.Objects(t))
+		}
+		out.Tiers = append(out.Tiers, pushed)
+		if clusters[of] == nil {
+			clusters[of] = map[string]bool{}
+		}
+		clusters[of][t.Cluster] = true
+	}
+	slices.SortStableFunc(out.Tiers, compareTiers)
+	out.Tiers = slices.CompactFunc(out.Tiers, func(x, y Tier) bool { return compareTiers(x, y) == 0 }) // the newer one stays
+	for i := range out.Tiers {
+		t := &out.Tiers[i]
+		t.Prerequisites = slices.DeleteFunc(slices.Clone(t.Prerequisites), func(r Prerequisite) bool {
+			_, there := out.Find(r.Cluster, r.Ordinal)
+			return r.Seed == "" && !there
+		})
+	}
+	for of, on := range clusters {
+		for _, m := range of.Moves {
+			m.Clusters = slices.DeleteFunc(slices.Clone(m.Clusters), func(cluster string) bool { return !on[cluster] })
+			if len(m.Clusters) > 0 {
+				out.Moves = append(out.Moves, m)
+			}
+		}
+	}
+	slices.SortFunc(out.Moves, compareMoves)
+	return &out
+}
+
 // foreign reports whether the plan is another control plane's.
 func (p *Previous) foreign(this Identity) bool {
 	return p != nil && p.Plan != nil && p.Plan.Identity() != this
