@@ -12,6 +12,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/immutable"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
@@ -25,6 +26,7 @@ type placed struct {
 // plannedObject is an object as a plan has it.
 type plannedObject struct {
 	object manifest.Object
+	hash   layout.Hash
 	seed   string
 	from   string
 }
@@ -52,15 +54,14 @@ func (c *planCommand) lintAgainst(ctx context.Context, stdin io.Reader, outcomes
 		recreated  bool
 	}
 	clusters := map[refusedChange][]string{}
-	var definitions immutable.Definitions
-	defined := definitionsOf(is)
+	definitionOf := definitionsIn(outcomes, is)
 	for at, now := range is {
 		then, there := was[at]
-		if !there {
+		if !there || then.hash == now.hash {
 			continue
 		}
 		var fields []string
-		for _, f := range definitions.Refused(defined[definedOn{at.cluster, at.id.GroupKind()}], then.object, now.object) {
+		for _, f := range definitionOf(now.seed, at).Refused(then.object, now.object) {
 			fields = append(fields, f.String())
 		}
 		if len(fields) > 0 {
@@ -88,21 +89,27 @@ func (c *planCommand) lintAgainst(ctx context.Context, stdin io.Reader, outcomes
 	return out, nil
 }
 
-// definedOn is a kind of custom resources on a cluster.
-type definedOn struct {
-	cluster string
-	kind    manifest.GroupKind
-}
-
-// definitionsOf returns the CustomResourceDefinitions among objects, by what they define.
-func definitionsOf(objects map[placed]plannedObject) map[definedOn]*manifest.Object {
-	out := map[definedOn]*manifest.Object{}
-	for at, o := range objects {
-		if kind, _, ok := manifest.DefinedScope(o.object); ok {
-			out[definedOn{at.cluster, kind}] = &o.object
-		}
+// definitionsIn returns what finds the definition of an object that the plan of a seed has on a cluster; nil where there
+// is none.
+func definitionsIn(outcomes map[string]*plan.Outcome, objects map[placed]plannedObject) func(seed string, at placed) *immutable.Definition {
+	plans := map[string]*plan.Plan{}
+	for name, o := range outcomes {
+		plans[name] = o.Plan
 	}
-	return out
+	planned := plan.NewDefinitions(plans)
+	compiled := map[layout.Hash]*immutable.Definition{}
+	return func(seed string, at placed) *immutable.Definition {
+		found := planned.Of(plans[seed], at.cluster, at.id)
+		if found == nil {
+			return nil
+		}
+		definition, known := compiled[found.Object.Hash]
+		if !known {
+			definition = immutable.NewDefinition(objects[placed{at.cluster, found.Object.ID}].object)
+			compiled[found.Object.Hash] = definition
+		}
+		return definition
+	}
 }
 
 // other returns the command that plans the state to compare with: files where files are checked, else
@@ -146,7 +153,7 @@ func plannedObjects(outcomes map[string]*plan.Outcome) map[placed]plannedObject 
 					}
 				}
 				if one := parsed[key]; one != nil {
-					out[placed{t.Cluster, object.ID}] = plannedObject{*one, name, object.From}
+					out[placed{t.Cluster, object.ID}] = plannedObject{*one, object.Hash, name, object.From}
 				}
 			}
 		}

@@ -156,10 +156,11 @@ func fieldsMayChange(r request) string {
 	if live == nil {
 		return ""
 	}
-	refused := immutable.Refused(live.object, r.item.object)
+	var definition *immutable.Definition
 	if k := r.cluster.kinds[r.id.GroupKind()]; k != nil {
-		refused = k.rules.Refused(k.definition, live.object, r.item.object)
+		definition = k.definition
 	}
+	refused := definition.Refused(live.object, r.item.object)
 	if len(refused) > 0 && !immutable.Recreates(r.item.object) {
 		return fmt.Sprintf("%s %q is invalid: %s: %s", r.id.GroupKind(), r.id.Name, refused[0].Path, cmp.Or(refused[0].Why, "field is immutable"))
 	}

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/furrow-dev/furrow/internal/core/immutable"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -160,12 +161,12 @@ func (s *Simulator) define(c *cluster, l *live) {
 			versions = append(versions, name)
 		}
 	}
-	definition := l.object
+	definition := immutable.NewDefinition(l.object)
 	if have := c.kinds[gk]; have != nil {
-		have.versions, have.scope, have.definition = versions, scope, &definition
+		have.versions, have.scope, have.definition = versions, scope, definition
 		return
 	}
-	c.kinds[gk] = &kind{establishedAt: s.schedule.now + 1 + s.rng.IntN(2), versions: versions, scope: scope, definition: &definition}
+	c.kinds[gk] = &kind{establishedAt: s.schedule.now + 1 + s.rng.IntN(2), versions: versions, scope: scope, definition: definition}
 }
 
 // pruneStale deletes what has left the path, where it is still the

@@ -61,9 +61,8 @@ type kind struct {
 	versions      []string // served ones; nil means all
 	scope         manifest.Scope
 	terminating   bool
-	// definition is what defines the kind, and rules are made from it.
-	definition *manifest.Object
-	rules      immutable.Definitions
+	// definition has the rules for updates.
+	definition *immutable.Definition
 }
 
 var (

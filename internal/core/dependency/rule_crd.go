@@ -8,8 +8,11 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
+// CRD is the name of the rule by which custom resources wait for their CustomResourceDefinitions.
+const CRD = "crd"
+
 var crd = Rule{
-	Name: "crd",
+	Name: CRD,
 	Doc:  "A custom resource waits for the CustomResourceDefinition of its group and kind.",
 	Why:  "An API server refuses an object of an unknown kind.",
 	Draw: func(w *World) {

@@ -7,37 +7,46 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/validate"
 )
 
-// Definitions has the schemas of CustomResourceDefinitions, each made once. The zero value is ready to use; it is
-// for one goroutine.
-type Definitions struct{ schemas map[schemaOf]*validate.Schema }
-
-// schemaOf is a version of a definition.
-type schemaOf struct {
-	definition *manifest.Object
-	version    string
+// Definition is a CustomResourceDefinition whose rules for updates are compiled once for each version, when an update
+// is checked first. It is for one goroutine. A nil Definition is one that nobody knows.
+type Definition struct {
+	object  manifest.Object
+	kind    manifest.GroupKind
+	schemas map[string]*validate.Schema
 }
 
-// Refused is Refused, and what the rules of a custom resource's definition refuse of the update. The definition is nil
-// where it is not known. A resource of another version than before is not compared: a webhook may convert it.
-func (d *Definitions) Refused(definition *manifest.Object, was, is manifest.Object) []Field {
+// NewDefinition returns what a CustomResourceDefinition refuses of updates; nil of another object.
+func NewDefinition(o manifest.Object) *Definition {
+	kind, _, ok := manifest.DefinedScope(o)
+	if !ok {
+		return nil
+	}
+	return &Definition{o, kind, map[string]*validate.Schema{}}
+}
+
+// Refused is Refused, and what the rules of the definition refuse of the update of a custom resource. A resource of
+// another version than before is not compared: a webhook may convert it.
+func (d *Definition) Refused(was, is manifest.Object) []Field {
 	out := Refused(was, is)
-	if definition == nil || was.ID.GroupKind() != is.ID.GroupKind() || was.Version != is.Version || was.Encrypted() || is.Encrypted() {
+	if d == nil || d.kind != is.ID.GroupKind() || d.kind != was.ID.GroupKind() || was.Version != is.Version || was.Encrypted() || is.Encrypted() {
 		return out
 	}
-	key := schemaOf{definition, is.Version}
-	schema, known := d.schemas[key]
-	if !known {
-		schema, _ = validate.Custom(definition.Body, is.Version) // an API server reports its mistakes at the definition
-		if d.schemas == nil {
-			d.schemas = map[schemaOf]*validate.Schema{}
-		}
-		d.schemas[key] = schema
-	}
+	schema := d.schema(is.Version)
 	if schema == nil {
 		return out
 	}
 	for _, f := range schema.CheckUpdate(was.Body, is.Body) {
-		out = append(out, Field{Path: cmp.Or(f.Field, "the object"), Why: f.Message})
+		out = append(out, Field{Path: cmp.Or(f.Field, "the object"), Why: f.Message, Rule: true})
 	}
 	return out
+}
+
+// schema returns that of a version; nil where none of its rules is about updates.
+func (d *Definition) schema(version string) *validate.Schema {
+	schema, known := d.schemas[version]
+	if !known {
+		schema, _ = validate.CustomUpdates(d.object.Body, version) // an API server reports its mistakes at the definition
+		d.schemas[version] = schema
+	}
+	return schema
 }

@@ -23,6 +23,9 @@ type Field struct {
 	Path string
 	// Why says what else has to be known of the refusal; mostly empty.
 	Why string
+	// Rule reports whether it is refused by a rule of the kind's definition. Of a field with parts, such a rule may
+	// refuse the change of one of them only.
+	Rule bool
 }
 
 // String returns the field for people.
@@ -66,7 +69,7 @@ type update struct {
 	refused []Field
 }
 
-func (u *update) refuse(path, why string) { u.refused = append(u.refused, Field{path, why}) }
+func (u *update) refuse(path, why string) { u.refused = append(u.refused, Field{Path: path, Why: why}) }
 
 // fields returns the value of a field before and after; nil where it is absent.
 func (u *update) fields(path string) (was, is any) {

@@ -136,3 +136,52 @@ func TestNothingIsRefusedOfAnObjectThatStays(t *testing.T) {
 		}
 	}
 }
+
+// TestADefinitionRefusesWhatItsRulesDo: what a rule refuses comes after what Kubernetes does.
+func TestADefinitionRefusesWhatItsRulesDo(t *testing.T) {
+	definition := func(kind string) manifest.Object {
+		objects, err := manifest.Parse("a.yaml", []byte(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: disks.example.com}
+spec: {group: example.com, scope: Namespaced, names: {plural: disks, kind: `+kind+`}, versions: [
+  {name: v1, schema: {openAPIV3Schema: {type: object, x-kubernetes-validations: [{rule: "has(self.spec) || !has(oldSelf.spec)", message: spec stays}], properties: {spec: {type: object, properties: {class: {type: string, x-kubernetes-validations: [{rule: "self == oldSelf", message: class is immutable}]}}}}}}},
+  {name: v2, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {class: {type: string, x-kubernetes-validations: [{rule: "self == oldSelf"}]}}}}}}}]}
+`))
+		if err != nil || len(objects) != 1 {
+			t.Fatal(err)
+		}
+		return objects[0]
+	}
+	disks, tapes := definition("Disk"), definition("Tape")
+	for sentence, tt := range map[string]struct {
+		definition *immutable.Definition
+		version    string // after the update
+		is, want   string
+	}{
+		"another value":              {immutable.NewDefinition(disks), "example.com/v1", "spec: {class: b}", "spec.class (class is immutable)"},
+		"the same value":             {immutable.NewDefinition(disks), "example.com/v1", "spec: {class: a}", ""},
+		"a rule of the whole object": {immutable.NewDefinition(disks), "example.com/v1", "", "the object (spec stays)"},
+		"another version, from which a webhook may convert": {immutable.NewDefinition(disks), "example.com/v2", "spec: {class: b}", ""},
+		"what SOPS encrypted":                               {immutable.NewDefinition(disks), "example.com/v1", "spec: {class: b}\nsops: {mac: a}", ""},
+		"the definition of another kind":                    {immutable.NewDefinition(tapes), "example.com/v1", "spec: {class: b}", ""},
+		"an object that is not a definition":                {immutable.NewDefinition(object(t, "v1", "ConfigMap", "")), "example.com/v1", "spec: {class: b}", ""},
+		"no definition":                                     {nil, "example.com/v1", "spec: {class: b}", ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			was, is := object(t, "example.com/v1", "Disk", "spec: {class: a}"), object(t, tt.version, "Disk", tt.is)
+			for range 2 { // the second time with what is compiled already
+				var got []string
+				for _, f := range tt.definition.Refused(was, is) {
+					got = append(got, f.String())
+				}
+				if strings.Join(got, " ") != tt.want {
+					t.Errorf("got %q, want %q", got, tt.want)
+				}
+			}
+		})
+	}
+	frozen := object(t, "v1", "ConfigMap", "immutable: true\ndata: {a: b}")
+	if got := immutable.NewDefinition(disks).Refused(frozen, object(t, "v1", "ConfigMap", "immutable: true\ndata: {a: c}")); len(got) != 1 || got[0].Path != "data.a" {
+		t.Errorf("of a kind of Kubernetes, %v is refused", got)
+	}
+}

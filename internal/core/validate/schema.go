@@ -50,18 +50,7 @@ type Finding struct {
 
 // Custom returns the schema of a version of a CustomResourceDefinition; nil where the version has none.
 func Custom(definition map[string]any, version string) (*Schema, error) {
-	spec, _ := definition["spec"].(map[string]any)
-	versions, _ := spec["versions"].([]any)
-	at := slices.IndexFunc(versions, func(v any) bool {
-		fields, _ := v.(map[string]any)
-		return fields["name"] == version
-	})
-	if at < 0 {
-		return nil, nil
-	}
-	fields, _ := versions[at].(map[string]any)
-	schema, _ := fields["schema"].(map[string]any)
-	props, _ := schema["openAPIV3Schema"].(map[string]any)
+	props, at := schemaOf(definition, version)
 	if len(props) == 0 {
 		return nil, nil
 	}
@@ -71,6 +60,20 @@ func Custom(definition map[string]any, version string) (*Schema, error) {
 	}
 	made.rules = cel.NewValidator(made.structural, true, celconfig.PerCallLimit)
 	return &Schema{shape: (&shaper{}).of(props), custom: true, checks: func() (*checks, error) { return made, nil }}, nil
+}
+
+// schemaOf returns the schema of a version of a CustomResourceDefinition, and the number of the version.
+func schemaOf(definition map[string]any, version string) (props map[string]any, at int) {
+	spec, _ := definition["spec"].(map[string]any)
+	versions, _ := spec["versions"].([]any)
+	for at, v := range versions {
+		if fields, _ := v.(map[string]any); fields["name"] == version {
+			schema, _ := fields["schema"].(map[string]any)
+			props, _ = schema["openAPIV3Schema"].(map[string]any)
+			return props, at
+		}
+	}
+	return nil, 0
 }
 
 func newChecks(props map[string]any) (made *checks, err error) {

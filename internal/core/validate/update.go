@@ -2,6 +2,7 @@ package validate
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +13,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
+
+// CustomUpdates is Custom where a rule of the version compares with the object before, and nil elsewhere: CheckUpdate
+// would find nothing then.
+func CustomUpdates(definition map[string]any, version string) (*Schema, error) {
+	if props, _ := schemaOf(definition, version); !comparesUpdates(props) {
+		return nil, nil
+	}
+	return Custom(definition, version)
+}
+
+// comparesUpdates reports whether a rule of a schema, or of a part of it, names the object before.
+func comparesUpdates(schema any) bool {
+	switch v := schema.(type) {
+	case map[string]any:
+		if rule, ok := v["rule"].(string); ok && strings.Contains(rule, "oldSelf") {
+			return true
+		}
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), comparesUpdates)
+	case []any:
+		return slices.ContainsFunc(v, comparesUpdates)
+	}
+	return false
+}
 
 // CheckUpdate returns what an API server refuses of an update by the rules of a kind that compare with the object
 // before, such as self == oldSelf. What it would refuse of a new object as well is left out: Check finds that.

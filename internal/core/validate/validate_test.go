@@ -325,8 +325,8 @@ spec:
                   required: [name]
                   properties: {name: {type: string}, type: {type: string, x-kubernetes-validations: [{rule: "self == oldSelf", message: type is immutable}]}}
 `
-	schema, err := Custom(bodyOf(t, definition), "v1")
-	if err != nil {
+	schema, err := CustomUpdates(bodyOf(t, definition), "v1")
+	if err != nil || schema == nil {
 		t.Fatal(err)
 	}
 	disk := func(spec string) map[string]any {
@@ -351,6 +351,31 @@ spec:
 		t.Run(sentence, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, schema.CheckUpdate(disk(c.was), disk(c.is))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOnlyRulesThatCompareAreCompiledForUpdates: compiling the schema of a large kind takes far longer than a search for
+// such rules.
+func TestOnlyRulesThatCompareAreCompiledForUpdates(t *testing.T) {
+	for sentence, c := range map[string]struct {
+		schema string
+		want   bool
+	}{
+		"a rule of the whole":         {`{type: object, x-kubernetes-validations: [{rule: "has(self.a) || !has(oldSelf.a)"}]}`, true},
+		"a rule of an item":           {`{type: object, properties: {a: {type: array, x-kubernetes-list-type: set, items: {type: string, x-kubernetes-validations: [{rule: "oldSelf == self"}]}}}}`, true},
+		"a rule about values":         {`{type: object, properties: {a: {type: string, x-kubernetes-validations: [{rule: "self != 'a'"}]}}}`, false},
+		"a description that names it": {`{type: object, properties: {a: {type: string, description: compared with oldSelf}}}`, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			definition := bodyOf(t, "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: disks.example.com}\nspec: {versions: [{name: v1, schema: {openAPIV3Schema: "+c.schema+"}}]}\n")
+			schema, err := CustomUpdates(definition, "v1")
+			if err != nil || (schema != nil) != c.want {
+				t.Errorf("it is compiled: %v (%v)", schema != nil, err)
+			}
+			if schema, err = CustomUpdates(definition, "v2"); schema != nil || err != nil {
+				t.Errorf("a version that it does not have: %v, %v", schema, err)
 			}
 		})
 	}
