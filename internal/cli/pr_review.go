@@ -28,6 +28,9 @@ type reviewed struct {
 	retried *release.Request
 	// sides are the files that it changes, as base and the branch have them.
 	was, is map[string]controlplane.File
+	// comparer compares them, by the definitions in the plans that the repository has.
+	comparer    change.Comparer
+	definitions *plan.Definitions
 }
 
 // readReview reads what a proposal changes. The plan is nil where the repository has no such plan
@@ -60,16 +63,40 @@ func readReview(ctx context.Context, l located) (*reviewed, error) {
 	if r.was, r.is, err = l.repo.Files(ctx, l.proposal.Base, l.proposal.Head, paths); err != nil {
 		return nil, err
 	}
-	var comparer change.Comparer
+	plans := map[string]*plan.Plan{r.plan.Seed: r.plan}
+	for _, seed := range r.plan.DefiningSeeds() {
+		plans[seed] = l.repo.PlanOf(ctx, l.refs, seed)
+	}
+	r.definitions = plan.NewDefinitions(plans)
 	for _, t := range tiers {
-		r.tiers = append(r.tiers, r.tier(&comparer, t))
+		r.tiers = append(r.tiers, r.tier(ctx, t))
 	}
 	return r, nil
 }
 
+// sides returns the objects of a tier before and after, with the definitions of those that change.
+func (r *reviewed) sides(ctx context.Context, t *plan.Tier) (before, after map[string]change.Object) {
+	before, after = objectsOf(t, r.was), objectsOf(t, r.is)
+	for _, o := range r.plan.Objects(t) {
+		was, had := before[o.File]
+		is, stays := after[o.File]
+		if !had || !stays || was.Hash == is.Hash {
+			continue
+		}
+		if definition := r.definitions.Of(r.plan, t.Cluster, o.ID); definition != nil {
+			is.Definition = definition.Object.Hash
+			after[o.File] = is
+			if !r.comparer.Defined(is.Definition) {
+				r.comparer.Define(is.Definition, r.repo.Content(ctx, is.Definition))
+			}
+		}
+	}
+	return before, after
+}
+
 // tier says what becomes of one tier.
-func (r *reviewed) tier(comparer *change.Comparer, t *plan.Tier) review.Tier {
-	before, after := objectsOf(t, r.was), objectsOf(t, r.is)
+func (r *reviewed) tier(ctx context.Context, t *plan.Tier) review.Tier {
+	before, after := r.sides(ctx, t)
 	_, planted := r.was[t.ReconcilerFile()]
 	out := review.Tier{Tier: t, Verb: review.Update, Abandoned: t.Orphan != nil, Leaves: t.Orphans() || t.Leaving != nil && len(before) > 0}
 	switch {
@@ -91,7 +118,7 @@ func (r *reviewed) tier(comparer *change.Comparer, t *plan.Tier) review.Tier {
 		delete(before, reconcilerFile)
 		delete(after, reconcilerFile)
 	}
-	for _, c := range r.plan.Moved(t, comparer.Between(before, after)) {
+	for _, c := range r.plan.Moved(t, r.comparer.Between(before, after)) {
 		if c.Kind == change.Removed && c.Object == (manifest.ID{}) {
 			out.Deletes = append(out.Deletes, t.Dir()+"/"+c.File) // no object, so not Furrow's
 			continue

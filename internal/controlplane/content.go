@@ -125,6 +125,15 @@ func (r *Repo) Files(ctx context.Context, before, after git.Hash, paths []string
 	return was, is, err
 }
 
+// Content returns a file by its hash; nil where it cannot be read.
+func (r *Repo) Content(ctx context.Context, hash git.Hash) []byte {
+	data, err := r.Mirror.BlobUpTo(ctx, hash, git.MaxBlob)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
 // filesOf returns the files of a commit at and below paths, without their contents.
 func (r *Repo) filesOf(ctx context.Context, commit git.Hash, paths []string) (map[string]File, error) {
 	tree, err := r.Mirror.FS(ctx, commit)

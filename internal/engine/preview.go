@@ -51,6 +51,7 @@ func (e *Engine) Previews(ctx context.Context, only string) (previews []*Preview
 	for name := range d.Seeds {
 		names[name] = true
 	}
+	comparing := o.newComparison(d)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if !names[name] || only != "" && name != only {
 			continue
@@ -70,7 +71,7 @@ func (e *Engine) Previews(ctx context.Context, only string) (previews []*Preview
 			if s.Plan != nil {
 				one.Next = s.Plan
 			}
-			one.Changes = o.compare(ctx, s, one.InForce, one.Next)
+			one.Changes = comparing.compare(ctx, s, one.InForce, one.Next)
 		}
 		previews = append(previews, one)
 	}
@@ -83,21 +84,32 @@ func (e *Engine) Previews(ctx context.Context, only string) (previews []*Preview
 // maxCompared is how many objects of a seed are compared field by field.
 const maxCompared = 500
 
+// comparison compares plans of seeds in a preview.
+type comparison struct {
+	*observation
+	seeds       map[string]*pass.Seed
+	comparer    change.Comparer
+	definitions *plan.Definitions
+}
+
+func (o *observation) newComparison(d *pass.Decision) *comparison {
+	return &comparison{observation: o, seeds: d.Seeds, definitions: pass.DefinitionsOf(d.Seeds)}
+}
+
 // compare compares the objects that both plans have, with other contents. What cannot be read has
 // changed all the same.
-func (o *observation) compare(ctx context.Context, s *pass.Seed, was, is *plan.Plan) map[layout.Tier][]change.Change {
+func (c *comparison) compare(ctx context.Context, s *pass.Seed, was, is *plan.Plan) map[layout.Tier][]change.Change {
 	out := map[layout.Tier][]change.Change{}
-	var comparer change.Comparer
 	compared := 0
-	for _, c := range plan.Compare(was, is) {
-		if c.Difference != plan.TierChanges || len(c.Changed) == 0 {
+	for _, tier := range plan.Compare(was, is) {
+		if tier.Difference != plan.TierChanges || len(tier.Changed) == 0 {
 			continue
 		}
-		t, _ := is.Find(c.Cluster, c.Ordinal)
-		had, _ := was.Find(c.Cluster, c.Ordinal)
+		t, _ := is.Find(tier.Cluster, tier.Ordinal)
+		had, _ := was.Find(tier.Cluster, tier.Ordinal)
 		before, after := map[string]change.Object{}, map[string]change.Object{}
 		for _, object := range was.Objects(had) {
-			if slices.Contains(c.Changed, object.ID) {
+			if slices.Contains(tier.Changed, object.ID) {
 				before[object.ID.String()] = change.Object{ID: object.ID, Hash: object.Hash}
 			}
 		}
@@ -107,17 +119,29 @@ func (o *observation) compare(ctx context.Context, s *pass.Seed, was, is *plan.P
 			if !both {
 				continue
 			}
-			next := change.Object{ID: object.ID, Hash: object.Hash}
-			if !comparer.Knows(one.Hash, next.Hash) && compared < maxCompared {
+			next := change.Object{ID: object.ID, Hash: object.Hash, Definition: c.define(ctx, is, t, object.ID)}
+			if !c.comparer.Knows(one, next) && compared < maxCompared {
 				compared++
-				one.Content = o.content(ctx, s, had, had.FilePath(object), one.Hash)
-				next.Content = o.content(ctx, s, t, t.FilePath(object), next.Hash)
+				one.Content = c.content(ctx, s, had, had.FilePath(object), one.Hash)
+				next.Content = c.content(ctx, s, t, t.FilePath(object), next.Hash)
 			}
 			before[name], after[name] = one, next
 		}
-		out[is.Name(t)] = comparer.Between(before, after)
+		out[is.Name(t)] = c.comparer.Between(before, after)
 	}
 	return out
+}
+
+// define returns the definition of an object of a tier, which is read the first time; zero where no plan has it.
+func (c *comparison) define(ctx context.Context, p *plan.Plan, t *plan.Tier, object manifest.ID) layout.Hash {
+	d := c.definitions.Of(p, t.Cluster, object)
+	if d == nil {
+		return layout.Hash{}
+	}
+	if hash := d.Object.Hash; !c.comparer.Defined(hash) {
+		c.comparer.Define(hash, c.content(ctx, c.seeds[d.Seed], d.Tier, d.Tier.FilePath(d.Object), hash))
+	}
+	return d.Object.Hash
 }
 
 // content returns a file of a plan; nil where it cannot be read.

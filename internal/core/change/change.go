@@ -20,6 +20,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/immutable"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/recent"
+	"github.com/furrow-dev/furrow/internal/core/truncate"
 )
 
 // Kind says what becomes of an object.
@@ -46,6 +47,9 @@ type Object struct {
 	// Content is its file; nil where it was not read. An object that both sides have with other
 	// contents has changed, and without both contents there are no fields.
 	Content []byte
+	// Definition names the CustomResourceDefinition of the object's kind, whose rules may refuse an update; zero where
+	// none is known. It counts where the object is after the change.
+	Definition githash.Hash
 	// Skipped reports whether it is not to be compared.
 	Skipped bool
 	// Kept reports whether the reconciler is known to keep it on its cluster when it leaves.
@@ -64,8 +68,8 @@ type Change struct {
 	// Hidden reports whether the values are not compared because they are secret, and Unread
 	// whether they are not because the contents were not read.
 	Hidden, Unread bool
-	// Refused are the fields that an API server does not let anybody change. Recreated reports whether
-	// the reconciler deletes the object and creates it again for them.
+	// Refused are the fields that an API server does not let anybody change, with the message of a rule that refuses
+	// the change. Recreated reports whether the reconciler deletes the object and creates it again for them.
 	Refused   []string
 	Recreated bool
 	// Destroys says what is lost when the object is removed; empty where nothing else is.
@@ -82,8 +86,14 @@ type Field struct{ Path, Was, Is string }
 // Comparer compares objects, and remembers the pairs that it has compared: the clusters of a fleet
 // mostly have the same change. The zero value is ready to use; it is for one goroutine.
 type Comparer struct {
-	fields recent.Cache[[2]githash.Hash, detail]
+	fields      recent.Cache[pair, detail]
+	definitions recent.Cache[githash.Hash, *immutable.Definition]
 }
+
+// pair is two contents of an object, and the definition by which they are compared.
+type pair struct{ was, is, definition githash.Hash }
+
+func pairOf(was, is Object) pair { return pair{was.Hash, is.Hash, is.Definition} }
 
 // detail is what differs between two contents.
 type detail struct {
@@ -94,12 +104,31 @@ type detail struct {
 	recreated bool
 }
 
-// Turn begins another pass: pairs that neither this pass nor the one before compared are forgotten.
-func (c *Comparer) Turn() { c.fields.Turn() }
+// Turn begins another pass: pairs and definitions that neither this pass nor the one before needed are forgotten.
+func (c *Comparer) Turn() {
+	c.fields.Turn()
+	c.definitions.Turn()
+}
 
-// Knows reports whether a pair of contents was compared before, and so need not be read.
-func (c *Comparer) Knows(was, is githash.Hash) bool {
-	_, ok := c.fields.Get([2]githash.Hash{was, is})
+// Knows reports whether an object was compared before with what becomes of it, so neither their contents nor the
+// definition need be read.
+func (c *Comparer) Knows(was, is Object) bool {
+	_, ok := c.fields.Get(pairOf(was, is))
+	return ok
+}
+
+// Define takes in the content of a CustomResourceDefinition, which objects name by its hash.
+func (c *Comparer) Define(hash githash.Hash, content []byte) {
+	var definition *immutable.Definition
+	if o := parse(content); o != nil {
+		definition = immutable.NewDefinition(*o)
+	}
+	c.definitions.Put(hash, definition)
+}
+
+// Defined reports whether a definition was taken in, and so need not be read.
+func (c *Comparer) Defined(hash githash.Hash) bool {
+	_, ok := c.definitions.Get(hash)
 	return ok
 }
 
@@ -188,15 +217,16 @@ func (o Object) id() manifest.ID {
 
 func (c *Comparer) changed(file string, was, is Object) Change {
 	out := Change{Kind: Changed, Object: cmp.Or(is.id(), was.id()), File: file}
-	pair := [2]githash.Hash{was.Hash, is.Hash}
-	d, known := c.fields.Get(pair)
+	key := pairOf(was, is)
+	d, known := c.fields.Get(key)
 	switch {
 	case was.Skipped, !known && (was.Content == nil || is.Content == nil):
 		out.Unread = true
 		return out
 	case !known:
-		d = compare(was.Content, is.Content)
-		c.fields.Put(pair, d)
+		definition, _ := c.definitions.Get(is.Definition)
+		d = compare(was.Content, is.Content, definition)
+		c.fields.Put(key, d)
 	}
 	out.Fields, out.More, out.Hidden, out.Refused, out.Recreated = d.fields, d.more, d.hidden, d.refused, d.recreated
 	if out.Recreated {
@@ -207,12 +237,12 @@ func (c *Comparer) changed(file string, was, is Object) Change {
 
 // compare compares two files of one object each. Of what cannot be parsed nothing is shown: who
 // edits a proposal may write anything.
-func compare(was, is []byte) detail {
+func compare(was, is []byte, definition *immutable.Definition) detail {
 	before, after := parse(was), parse(is)
 	if before == nil || after == nil {
 		return detail{}
 	}
-	refused := immutable.Refused(*before, *after)
+	refused := definition.Refused(*before, *after)
 	recreated := len(refused) > 0 && immutable.Recreates(*after)
 	var d detail
 	if recreated {
@@ -222,7 +252,7 @@ func compare(was, is []byte) detail {
 	}
 	d.recreated = recreated
 	for _, f := range refused {
-		d.refused = append(d.refused, f.String())
+		d.refused = append(d.refused, truncate.Line(f.String(), maxRefusal))
 	}
 	return d
 }

@@ -109,7 +109,7 @@ func TestWhatWasNotReadHasChangedAllTheSame(t *testing.T) {
 	if !c.Unread || c.Name() != "apps/Deployment/x/web" || len(c.Fields) > 0 {
 		t.Errorf("got %+v", c)
 	}
-	if comparer.Knows(before["a.yaml"].Hash, one.Hash) {
+	if comparer.Knows(before["a.yaml"], one) {
 		t.Error("it is known without having been read")
 	}
 	comparer.Between(before, after)
@@ -167,5 +167,85 @@ func TestFieldsThatCannotBeChangedAreNamed(t *testing.T) {
 				t.Errorf("recreated: %v", !recreated)
 			}
 		})
+	}
+}
+
+// TestRulesOfADefinitionRefuseAChange: the definition is that of the side after the change, and one that nobody has taken
+// in refuses nothing.
+func TestRulesOfADefinitionRefuseAChange(t *testing.T) {
+	const immutable = " (immutable: an API server refuses the change)"
+	definition := func(kind, rules string) string {
+		return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: disks.example.com}\nspec:\n  group: example.com\n  scope: Namespaced\n  names: {plural: disks, kind: " + kind + "}\n" +
+			"  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, " + rules + "}}}}}]\n"
+	}
+	const (
+		fixed  = `properties: {class: {type: string, x-kubernetes-validations: [{rule: "self == oldSelf", message: class is immutable}]}, size: {type: integer}}`
+		parts  = `properties: {class: {type: string}, size: {type: integer}}, x-kubernetes-validations: [{rule: "self.class == oldSelf.class", message: class is immutable}]`
+		static = `properties: {class: {type: string, x-kubernetes-validations: [{rule: "self != 'none'"}]}, size: {type: integer}}`
+	)
+	for sentence, tc := range map[string]struct {
+		definition      string
+		was, is         string // the spec of the disk
+		rest            string // of its metadata, after the change
+		fields, refused []string
+		recreated       bool
+	}{
+		"a field that a rule refuses comes first, with the message":  {definition("Disk", fixed), "class: a, size: 1", "class: b, size: 2", "", []string{"class" + immutable, "size"}, []string{"spec.class (class is immutable)"}, false},
+		"of a field with parts, no part is said to be refused":       {definition("Disk", parts), "class: a, size: 1", "class: b, size: 2", "", []string{"class", "size"}, []string{"spec (class is immutable)"}, false},
+		"a field that the rule lets change":                          {definition("Disk", fixed), "class: a, size: 1", "class: a, size: 2", "", []string{"size"}, nil, false},
+		"a rule that does not compare":                               {definition("Disk", static), "class: a", "class: b", "", []string{"class"}, nil, false},
+		"a definition of another kind":                               {definition("Tape", fixed), "class: a", "class: b", "", []string{"class"}, nil, false},
+		"no definition":                                              {"", "class: a", "class: b", "", []string{"class"}, nil, false},
+		"a definition that cannot be read":                           {"a: [", "class: a", "class: b", "", []string{"class"}, nil, false},
+		"an object that the reconciler deletes and creates again":    {definition("Disk", fixed), "class: a", "class: b", ", annotations: {kustomize.toolkit.fluxcd.io/force: enabled}", []string{"metadata.annotations", "class"}, []string{"spec.class (class is immutable)"}, true},
+		"a message is cut where it is long, and is on a single line": {definition("Disk", strings.Replace(fixed, "class is immutable", `"`+strings.Repeat(`a\n`, 300)+`"`, 1)), "class: a", "class: b", "", []string{"class" + immutable}, []string{"spec.class (" + strings.Repeat("a ", 192) + "a…"}, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			disk := func(rest, spec string) string {
+				return "apiVersion: example.com/v1\nkind: Disk\nmetadata: {name: a, namespace: b" + rest + "}\nspec: {" + spec + "}\n"
+			}
+			before, after := side(disk("", tc.was)), side(disk(tc.rest, tc.is))
+			var comparer change.Comparer
+			if one := after["a.yaml"]; tc.definition != "" {
+				one.Definition = githash.Blob([]byte(tc.definition))
+				after["a.yaml"] = one
+				comparer.Define(one.Definition, []byte(tc.definition))
+			}
+			c := comparer.Between(before, after)[0]
+			var fields []string
+			for _, f := range c.Fields {
+				fields = append(fields, f.Path)
+			}
+			if diff := cmp.Diff(tc.fields, fields); diff != "" {
+				t.Errorf("the fields differ (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.refused, c.Refused); diff != "" || c.Recreated != tc.recreated {
+				t.Errorf("recreated: %v, and what is refused differs (-want +got):\n%s", c.Recreated, diff)
+			}
+		})
+	}
+}
+
+// TestAPairIsComparedOnceForEachDefinition: what is known of a pair of contents is known for one definition only.
+func TestAPairIsComparedOnceForEachDefinition(t *testing.T) {
+	before, after := side(deployment("  replicas: 1\n")), side(deployment("  replicas: 2\n"))
+	var comparer change.Comparer
+	comparer.Between(before, after)
+	was, is := before["a.yaml"], after["a.yaml"]
+	if !comparer.Knows(was, is) {
+		t.Error("the pair is not known")
+	}
+	if is.Definition = githash.Blob([]byte("a")); comparer.Knows(was, is) {
+		t.Error("the pair is known for a definition by which it was not compared")
+	}
+	comparer.Define(is.Definition, nil)
+	if !comparer.Defined(is.Definition) {
+		t.Error("the definition is not known, although it was taken in")
+	}
+	for range 2 {
+		comparer.Turn()
+	}
+	if comparer.Defined(is.Definition) || comparer.Knows(was, after["a.yaml"]) {
+		t.Error("what two passes did not need is still known")
 	}
 }

@@ -18,6 +18,8 @@ const (
 	maxValue = 120
 	// maxPath is how long the path of a field is shown.
 	maxPath = 200
+	// maxRefusal is how long a field is shown that cannot change, with its reason.
+	maxRefusal = 400
 )
 
 // prefixes are left out of paths: nearly all that people change lies below them, and what follows
@@ -38,7 +40,9 @@ func fieldsOf(was, is map[string]any, refused []immutable.Field) []Field {
 		if path == rendered {
 			return
 		}
-		fixed := slices.ContainsFunc(refused, func(f immutable.Field) bool { return leaves.Within(path, f.Path) || leaves.Within(f.Path, path) })
+		fixed := slices.ContainsFunc(refused, func(f immutable.Field) bool {
+			return leaves.Within(f.Path, path) || !f.Rule && leaves.Within(path, f.Path)
+		})
 		for _, prefix := range prefixes {
 			if short, ok := strings.CutPrefix(path, prefix); ok {
 				path = short

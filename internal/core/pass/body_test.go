@@ -28,6 +28,25 @@ func job(name, version string) string {
 	return fmt.Sprintf("apiVersion: batch/v1\nkind: Job\nmetadata: {name: %s, namespace: shop}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: \"a:%s\"}]}}}\n", name, version)
 }
 
+// disks define a kind with a field that a rule does not let change.
+const disks = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: disks.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: disks, kind: Disk}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {class: {type: string, x-kubernetes-validations: [{rule: "self == oldSelf", message: class is immutable}]}}}}}}
+`
+
+func disk(class string) string {
+	return "apiVersion: example.com/v1\nkind: Disk\nmetadata: {name: data, namespace: shop}\nspec: {class: " + class + "}\n"
+}
+
 // bodies are proposals as people get them, of seeds with n objects in the second tier.
 var bodies = map[string]struct {
 	arrange func(f *fleet, n int)
@@ -84,6 +103,12 @@ var bodies = map[string]struct {
 		f.put("seeds/shop.yaml", shop(n, "1.0", job("migrate", "1.0"), job("import", "1.0")))
 		f.releaseAll()
 		f.put("seeds/shop.yaml", shop(n, "1.0", job("migrate", "1.1"), strings.Replace(job("import", "1.1"), "namespace: shop", "namespace: shop, annotations: {furrow.dev/recreate: allow}", 1)))
+	}, "furrow/main/tier/shop/east/01"},
+	"refused by a rule": {func(f *fleet, n int) {
+		f.put("seeds/disks.yaml", disks)
+		f.put("seeds/shop.yaml", shop(n, "1.0", disk("fast")))
+		f.releaseAll()
+		f.put("seeds/shop.yaml", shop(n, "1.0", disk("slow")))
 	}, "furrow/main/tier/shop/east/01"},
 	"kept": {func(f *fleet, n int) {
 		kept := "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: shop, annotations: {helm.sh/resource-policy: keep}}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
@@ -188,13 +213,14 @@ func TestAnEditedProposalBecomesWhatItsTextPromises(t *testing.T) {
 func TestTextsDoNotDependOnWhatIsRemembered(t *testing.T) {
 	f := one(t)
 	f.commit = &review.Commit{ID: strings.Repeat("0123456789", 4), Subject: "Serve the summer", Author: "Ada"}
-	f.put("seeds/shop.yaml", shop(60, "1.0"))
+	f.put("seeds/disks.yaml", disks)
+	f.put("seeds/shop.yaml", shop(60, "1.0", disk("fast")))
 	f.releaseAll()
-	f.put("seeds/shop.yaml", shop(60, "1.1.0"))
+	f.put("seeds/shop.yaml", shop(60, "1.1.0", disk("fast")))
 	f.step()
 	f.mergeAll()
 	f.sync()
-	f.put("seeds/shop.yaml", shop(60, "1.2.0"))
+	f.put("seeds/shop.yaml", shop(60, "1.2.0", disk("slow")))
 	want := mustWrite(t, f.decide())
 	var memo pass.Memo
 	for n := range 2 {
@@ -209,5 +235,58 @@ func TestTextsDoNotDependOnWhatIsRemembered(t *testing.T) {
 			t.Errorf("decision %d differs from that without a memo", n+1)
 		}
 		memo.Turn()
+	}
+}
+
+// TestADefinitionIsReadForWhatItRefuses: a definition is asked for where an object of its kind changes, and in one round
+// with the object.
+func TestADefinitionIsReadForWhatItRefuses(t *testing.T) {
+	disk := func(class string) string {
+		return strings.Replace(strings.ReplaceAll(disk(class), "shop", "default"), "metadata: {", "metadata: {annotations: {"+on("east")+"}, ", 1)
+	}
+	config := func(version int) string { return configMap("a", version, on("east")) }
+	for sentence, tc := range map[string]struct {
+		definition string
+		change     string
+		asked      int
+		fails      bool
+	}{
+		"an object of the kind changes":  {disks, disk("slow") + "---\n" + config(1), 1, true},
+		"another object changes":         {disks, disk("fast") + "---\n" + config(2), 0, false},
+		"the definition lets it change":  {strings.ReplaceAll(disks, "self == oldSelf", "self != oldSelf"), disk("slow") + "---\n" + config(1), 1, false},
+		"it is on another cluster":       {strings.Replace(disks, "metadata: {", "metadata: {annotations: {"+on("west")+"}, ", 1), disk("slow") + "---\n" + config(1), 0, false},
+		"no seed has it for the cluster": {configMap("disks", 1), disk("slow") + "---\n" + config(1), 0, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			f := one(t)
+			f.put("clusters/east.yaml", document("Cluster", "east", "gitOpsRepo: a, provides: {customResourceDefinitions: [disks.example.com]}"))
+			f.put("seeds/disks.yaml", tc.definition)
+			f.put("seeds/shop.yaml", disk("fast")+"---\n"+config(1))
+			f.releaseAll()
+			f.put("seeds/shop.yaml", tc.change)
+			d := f.decide()
+			var definition layout.Hash
+			for _, c := range d.Seeds["disks"].Plan.Contents {
+				definition = c.Objects[0].Hash
+			}
+			asked := 0
+			for _, round := range f.rounds {
+				for _, q := range round {
+					if q.Kind == pass.AskBlob && q.Commit == definition {
+						asked++
+					}
+				}
+			}
+			if asked != tc.asked {
+				t.Errorf("the definition is asked for %d times, want %d", asked, tc.asked)
+			}
+			i := slices.IndexFunc(d.Actions, func(a pass.Action) bool { return a.Verb == pass.Propose })
+			if i < 0 {
+				t.Fatalf("nothing is proposed: %v", states(d))
+			}
+			if fails := strings.Contains(d.Actions[i].Body, "Will fail"); fails != tc.fails {
+				t.Errorf("the proposal says that it fails: %v\n%s", fails, d.Actions[i].Body)
+			}
+		})
 	}
 }

@@ -16,6 +16,10 @@ import (
 // rest a text says that they change, and not how.
 const maxCompared = 500
 
+// maxDefinitions is how many CustomResourceDefinitions a decision reads to compare objects; those of
+// other kinds are not compared.
+const maxDefinitions = 100
+
 // reconcilerName is the name of the reconciler object among the files of a tier.
 const reconcilerName = "\x00reconciler"
 
@@ -76,28 +80,72 @@ func (d *decider) sides(s *Seed, r *Repo, t *plan.Tier, others []string) (before
 	return before, after
 }
 
-// read adds the contents of an object that are needed to compare it, or to know which one it is.
+// read adds the contents of an object that are needed to compare it, or to know which one it is, and
+// names the definition by which it is compared.
 func (d *decider) read(s *Seed, t *plan.Tier, name string, was, is change.Object) (change.Object, change.Object) {
-	pair, stays := [2]layout.Hash{was.Hash, is.Hash}, !is.Hash.IsZero()
+	stays := !is.Hash.IsZero()
+	if was.Hash == is.Hash || !stays && (was.Kept || was.ID != (manifest.ID{}) && change.Destroys(was.ID.GroupKind()) == "") {
+		return was, is
+	}
+	definition := d.definitionOf(s, t, is.ID)
+	if definition != nil {
+		is.Definition = definition.Object.Hash
+	}
 	switch {
-	case was.Hash == is.Hash, !stays && (was.Kept || was.ID != (manifest.ID{}) && change.Destroys(was.ID.GroupKind()) == ""):
-	case !d.mayCompare(pair):
+	case !d.mayCompare(was, is):
 		was.Skipped = true
 	case !stays:
 		was.Content = d.content(s, t, name, was.Hash)
-	case !d.memo.changes.Knows(pair[0], pair[1]):
+	case !d.memo.changes.Knows(was, is):
 		was.Content, is.Content = d.content(s, t, name, was.Hash), d.content(s, t, name, is.Hash)
+		d.define(definition)
 	}
 	return was, is
 }
 
 // mayCompare reports whether a pair of contents is among those that this decision compares. What
 // was compared in an earlier pass counts as well: a text does not depend on what is remembered.
-func (d *decider) mayCompare(pair [2]layout.Hash) bool {
+func (d *decider) mayCompare(was, is change.Object) bool {
+	pair := [2]layout.Hash{was.Hash, is.Hash}
 	if len(d.compared) < maxCompared {
 		d.compared[pair] = true
 	}
-	return d.compared[pair]
+	if len(d.defined) < maxDefinitions {
+		d.defined[is.Definition] = true
+	}
+	return d.compared[pair] && (is.Definition.IsZero() || d.defined[is.Definition])
+}
+
+// DefinitionsOf returns what finds CustomResourceDefinitions in the plans in force.
+func DefinitionsOf(seeds map[string]*Seed) *plan.Definitions {
+	plans := make(map[string]*plan.Plan, len(seeds))
+	for name, s := range seeds {
+		plans[name] = s.Plan
+	}
+	return plan.NewDefinitions(plans)
+}
+
+// definitionOf returns the CustomResourceDefinition of an object that a tier has; nil where no plan has it there, or its
+// repository cannot be read.
+func (d *decider) definitionOf(s *Seed, t *plan.Tier, object manifest.ID) *plan.Definition {
+	if d.definitions == nil {
+		d.definitions = DefinitionsOf(d.seeds)
+	}
+	definition := d.definitions.Of(s.Plan, t.Cluster, object)
+	if definition == nil || d.repo(definition.Tier.Repo) == nil {
+		return nil
+	}
+	return definition
+}
+
+// define takes in a definition, unless it is known.
+func (d *decider) define(definition *plan.Definition) {
+	if definition == nil || d.memo.changes.Defined(definition.Object.Hash) {
+		return
+	}
+	if content := d.content(d.seeds[definition.Seed], definition.Tier, definition.Object.File, definition.Object.Hash); content != nil {
+		d.memo.changes.Define(definition.Object.Hash, content)
+	}
 }
 
 // File returns a file of a plan that is not on its branch yet; nil where the repository has it.

@@ -187,8 +187,11 @@ type decider struct {
 	done []Action
 	// suspects are the plans that nobody vouches for, with what is known of them, once they are judged.
 	suspects map[string]*plan.Suspect
-	// compared are the pairs of contents that are compared.
+	// definitions finds those of custom resources; nil until it is needed.
+	definitions *plan.Definitions
+	// compared are the pairs of contents that are compared, and defined the definitions by which they are.
 	compared map[[2]layout.Hash]bool
+	defined  map[layout.Hash]bool
 	// indexed are the proposals of repositories, by what they have.
 	indexed map[string]proposalIndex
 	// differs is what proposals bring that no plan has; see verified.
@@ -200,7 +203,7 @@ type decider struct {
 }
 
 func newDecider(f *Facts, m *Memo) *decider {
-	return &decider{factReader: newFactReader(f), memo: m, previous: f.Previous(), abandoned: map[string]bool{}, seeds: map[string]*Seed{}, reviews: map[*plan.Plan]*review.Seed{}, known: map[*Seed]map[layout.Hash]plan.Object{}, compared: map[[2]layout.Hash]bool{}, indexed: map[string]proposalIndex{}, differs: map[proposalKey]string{}}
+	return &decider{factReader: newFactReader(f), memo: m, previous: f.Previous(), abandoned: map[string]bool{}, seeds: map[string]*Seed{}, reviews: map[*plan.Plan]*review.Seed{}, known: map[*Seed]map[layout.Hash]plan.Object{}, compared: map[[2]layout.Hash]bool{}, defined: map[layout.Hash]bool{}, indexed: map[string]proposalIndex{}, differs: map[proposalKey]string{}}
 }
 
 func (d *decider) catalog() *catalog.Catalog { return d.facts.ControlPlane.Catalog }
