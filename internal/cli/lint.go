@@ -13,6 +13,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/delivery/kinds"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/template"
@@ -150,7 +151,13 @@ func lintTemplates(cat *catalog.Catalog) []finding {
 	for _, name := range slices.Sorted(maps.Keys(cat.Templates)) {
 		doc := cat.Templates[name]
 		at := "Template/" + name
-		err := template.Check(template.Text{Name: at, Text: doc.Spec.Text}, doc.Spec.Type, labels)
+		text := template.Text{Name: at, Text: doc.Spec.Text}
+		var err error
+		if doc.Spec.Type == v1alpha1.TemplateProposal {
+			err = template.CheckProposal(text)
+		} else {
+			err = kinds.All[string(v1alpha1.ReconcilerFlux)].CheckTemplate(text, labels)
+		}
 		if failed := (*template.Error)(nil); errors.As(err, &failed) {
 			p := manifest.Problem{Reason: failed.Problem().Reason, Source: cat.Positions[at], Object: fmt.Sprintf("Template %q", name), Message: "spec.text: " + failed.Message(), Next: "Correct the template."}
 			findings = append(findings, findingOf("error", "", p))

@@ -112,7 +112,7 @@ func (r *reviewed) tier(ctx context.Context, t *plan.Tier) review.Tier {
 	case had && !comes:
 		out.Reconciler = change.Removed
 	case !had && comes:
-		out.Reconciler, out.Unusual = change.Added, template.Unusual(t.ReconcilerFile(), t.Dir(), reconciler.Content)
+		out.Reconciler, out.Unusual = change.Added, t.Delivery().Unusual(t.ReconcilerFile(), t.Dir(), reconciler.Content)
 	}
 	if _, had := before[reconcilerFile]; !had || len(after) == 0 {
 		delete(before, reconcilerFile)

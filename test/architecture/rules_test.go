@@ -120,6 +120,9 @@ var rows = []row{
 	{"internal/core/immutable", core, []string{"internal/core/leaves", "internal/core/manifest", "internal/core/validate"}},
 	{"internal/core/change", core, []string{"internal/core/githash", "internal/core/immutable", "internal/core/leaves", "internal/core/manifest", "internal/core/catalog", "internal/core/recent", "internal/core/truncate"}},
 	{"internal/core/health", core, []string{"api", "internal/core/manifest", "internal/core/merging", "internal/core/catalog", "internal/core/redact"}},
+	{"internal/core/delivery/flux", core, []string{"api", "internal/core/manifest", "internal/core/template", "internal/core/truncate", "templates"}},
+	{"internal/core/delivery/kinds", core, []string{"api", "internal/core/delivery"}},
+	{"internal/core/delivery", core, []string{"internal/core/template"}},
 	{"internal/core/template", core, []string{"api", "internal/core/manifest", "internal/core/truncate"}},
 	{"internal/core/override", core, []string{"api", "internal/core/manifest", "internal/core/catalog", "internal/core/schema", "internal/core/truncate"}},
 	{"internal/core/installs", core, []string{"api", "internal/core/manifest"}},
@@ -134,7 +137,7 @@ var rows = []row{
 	{"internal/core/audit", core, []string{"internal/core/layout"}},
 	{"internal/core/plan", core, []string{
 		"api", "internal/core/githash", "internal/core/manifest", "internal/core/catalog", "internal/core/placement",
-		"internal/core/dependency", "internal/core/kinds", "internal/core/makes", "internal/core/template", "internal/core/layout", "internal/core/change", "internal/core/immutable", "internal/core/readiness", "internal/core/validate", "internal/core/window", "templates",
+		"internal/core/delivery", "internal/core/dependency", "internal/core/kinds", "internal/core/makes", "internal/core/template", "internal/core/layout", "internal/core/change", "internal/core/immutable", "internal/core/readiness", "internal/core/validate", "internal/core/window",
 	}},
 	{"internal/core/release", core, []string{"api", "internal/core/change", "internal/core/manifest", "internal/core/plan", "internal/core/health", "internal/core/layout", "internal/core/githash", "internal/core/window"}},
 	{"internal/core/review", core, []string{

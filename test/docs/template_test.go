@@ -11,6 +11,7 @@ import (
 	kubeyaml "sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/delivery/flux"
 	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
@@ -54,7 +55,7 @@ func TestEveryTemplateOfAReconcilerDoesForEveryTier(t *testing.T) {
 	}
 	for at, text := range seen {
 		for name, tier := range shownTiers() {
-			rendered, err := template.RenderReconciler(template.Text{Name: at, Text: text}, tier)
+			rendered, err := flux.Kind{}.Render(template.Text{Name: at, Text: text}, tier)
 			if err != nil {
 				t.Errorf("%s, %s: %v", at, name, err)
 				continue

@@ -15,10 +15,13 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "write what the tests give into their files in testdata; only commit what you understand and want")
@@ -37,6 +40,24 @@ type Texts struct {
 	t    testing.TB
 	mu   sync.Mutex
 	text map[string]string
+}
+
+// File compares what a test has made with a file below testdata, which it writes with -update.
+func File(t testing.TB, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if Update() {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (-want +got):\n%s", file, diff)
+	}
 }
 
 // Of gathers the texts of a test and its subtests.

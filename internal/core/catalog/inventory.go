@@ -39,7 +39,9 @@ type Cluster struct {
 	// kubeConfigUnnamed whether none gives its name.
 	kubeConfigAnywhere, kubeConfigUnnamed bool
 	Decryption                            *v1alpha1.Decryption
-	ReconcilerTemplate                    string
+	// Reconciler is the kind of what applies tiers to the cluster.
+	Reconciler         v1alpha1.ReconcilerKind
+	ReconcilerTemplate string
 	// Readiness has the rules of the ClusterType.
 	Readiness []v1alpha1.ReadinessRule
 	Taints    []v1alpha1.ClusterTaint
@@ -378,6 +380,7 @@ func (inv *Inventory) resolveType(c *Cluster, _ v1alpha1.Cluster) error {
 	if c.Hub != "" {
 		c.Source = inv.Clusters[c.Hub].Source
 	}
+	c.Reconciler = cmp.Or(spec.Reconciler, v1alpha1.ReconcilerFlux)
 	c.Decryption, c.ReconcilerTemplate, c.Readiness = spec.Decryption, spec.ReconcilerTemplate, spec.Readiness
 	c.Repo = cmp.Or(c.Repo, inv.hubRepo(*c), spec.GitOpsRepo)
 	return nil

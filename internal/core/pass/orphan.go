@@ -13,7 +13,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
-	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
 // A person gives a cluster up by a marker that names the owner of the plans, so
@@ -97,15 +96,15 @@ func (d *decider) orphansFirst(s *Seed, t *plan.Tier) bool {
 	file := t.ReconcilerFile()
 	base := release.EffectNone
 	if blob := d.at(t.Repo, r.Head, file)[file]; !blob.IsZero() {
-		base = deletionEffectOf(d.reconcilerObject(t.Repo, file, blob).spec)
+		base = deletionEffectOf(t, d.reconcilerObject(t.Repo, file, blob).spec)
 	}
 	proposal, open := d.proposalFor(s.Plan, s.previous, t, s.Plan.Name(t))
 	return release.OrphansFirst(base, d.deletionEffectOn(t), open && proposal.digest == t.Digest())
 }
 
 // deletionEffectOf returns what becomes of a tier's objects when its reconciler object goes.
-func deletionEffectOf(spec map[string]any) release.DeletionEffect {
-	if template.Orphans(spec) {
+func deletionEffectOf(t *plan.Tier, spec map[string]any) release.DeletionEffect {
+	if t.Delivery().Orphans(spec) {
 		return release.EffectOrphans
 	}
 	return release.EffectPrunes
@@ -125,7 +124,7 @@ func (d *decider) deletionEffectOn(t *plan.Tier) release.DeletionEffect {
 	case !live.Found:
 		return release.EffectNone
 	default:
-		return deletionEffectOf(live.Spec)
+		return deletionEffectOf(t, live.Spec)
 	}
 }
 
@@ -150,7 +149,7 @@ func (d *decider) addOrphan(t *plan.Tier, files map[string]plan.Files) error {
 	if d.missing {
 		return nil
 	}
-	orphaned, err := template.Orphaned(file, data)
+	orphaned, err := t.Delivery().Orphaned(file, data)
 	if err != nil {
 		return err
 	}

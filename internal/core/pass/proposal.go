@@ -135,7 +135,7 @@ func (d *decider) reviewed(s *Seed, r *Repo, t *plan.Tier) review.Tier {
 			break // the plan was verified, so it is what the built-in template makes
 		}
 		if data := d.content(s, t, reconcilerName, t.ReconcilerHash()); data != nil {
-			out.Unusual = template.Unusual(t.ReconcilerFile(), t.Dir(), data)
+			out.Unusual = t.Delivery().Unusual(t.ReconcilerFile(), t.Dir(), data)
 		}
 	}
 	return out

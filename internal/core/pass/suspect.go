@@ -17,7 +17,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/core/review"
-	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
 // verifyPlans verifies the plans that nobody vouches for, before anything of them is proposed or
@@ -260,7 +259,7 @@ func (d *decider) orphans(t *plan.Tier, have map[string]layout.Hash) bool {
 	if d.missing {
 		return false
 	}
-	orphaned, err := template.Orphaned(file, data)
+	orphaned, err := t.Delivery().Orphaned(file, data)
 	return err == nil && githash.Blob(orphaned.Bytes) == before.ReconcilerHash()
 }
 

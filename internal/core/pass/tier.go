@@ -14,7 +14,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
-	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
 // tierDecider gathers the facts of one tier. It is made anew for each tier, and asks through its
@@ -486,7 +485,7 @@ func (d *tierDecider) amended(object reconcilerObject) string {
 	if planned.spec == nil {
 		return ""
 	}
-	if err := template.CheckAmended(object.spec, planned.spec); err != nil {
+	if err := d.tier.Delivery().CheckAmended(object.spec, planned.spec); err != nil {
 		return fmt.Sprintf("the tier's health is unknown because a person changed %s: %v. Correct it on branch %s, or run 'furrow retry %s' to propose what was planned", file, err, d.repo.Base, d.plan.Seed)
 	}
 	return ""

@@ -304,7 +304,7 @@ func tierOn(c *catalog.Catalog, inv *catalog.Inventory, name layout.Tier) Tier {
 	cl := inv.Clusters[name.Cluster]
 	t := Tier{Cluster: name.Cluster, Ordinal: name.Ordinal}
 	repo := c.Repos[cl.Repo].Spec
-	t.Reconciler, t.Repo = string(v1alpha1.ReconcilerFlux), cl.Repo
+	t.Reconciler, t.Repo = string(cl.Reconciler), cl.Repo
 	t.Entries = []Entry{
 		{Path: name.Dir(repo.Path), Mode: ModeTree},
 		{Path: name.ReconcilerFile(repo.Path, inv.Clusters[cl.ReconciledOn()].RootPath, cl.Hub != ""), Mode: ModeFile},

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/delivery"
+	"github.com/furrow-dev/furrow/internal/core/delivery/kinds"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 )
 
@@ -113,9 +114,12 @@ func (t *Tier) gone() Tier {
 	return out
 }
 
+// Delivery returns what is known of the kind of reconciler; nil if this version does not know it.
+func (t *Tier) Delivery() delivery.Kind { return kinds.All[t.Reconciler] }
+
 // checkTier refuses a tier that this version could not have written.
 func (p *Plan) checkTier(t *Tier) error {
-	if t.Reconciler != string(v1alpha1.ReconcilerFlux) {
+	if t.Delivery() == nil {
 		return invalid("%s: %s has the reconciler %q, which is unknown", layout.PlanFile, t, t.Reconciler)
 	}
 	if err := p.checkEntries(t, t.Entries); err != nil || t.Orphan == nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/readiness"
 	"github.com/furrow-dev/furrow/internal/core/template"
-	"github.com/furrow-dev/furrow/templates"
 )
 
 // reconcilerNamespace is that of the kubeconfig Secret for a hub's cluster, the root's otherwise.
@@ -35,7 +34,7 @@ type reconciler struct {
 func (a *assembly) addReconciler(t *Tier, tv tierVertices) {
 	cl := a.inventory.Clusters[t.Cluster]
 	name := layout.Tier{Seed: a.seed.Name, Cluster: t.Cluster, Ordinal: t.Ordinal}
-	r := reconciler{cluster: t.Cluster, ordinal: t.Ordinal, text: template.Text{Name: "flux-kustomization.yaml.tmpl", Text: templates.FluxKustomization}}
+	r := reconciler{cluster: t.Cluster, ordinal: t.Ordinal, text: t.Delivery().BuiltIn()}
 	r.vars = template.Reconciler{
 		Name: t.Object.Name, Namespace: t.Object.Namespace, Seed: a.seed.Name, Cluster: t.Cluster, Tier: name.Number(),
 		Path: "./" + t.Dir(), Source: cl.Source, KubeConfigSecret: cl.KubeConfig.Name, KubeConfigKey: cl.KubeConfigKey(),
@@ -73,11 +72,11 @@ func (a *assembly) render() error {
 			a.parsed[r.text.Text] = &template.Parsed{}
 		}
 		r.text.Parsed = a.parsed[r.text.Text]
-		rendered, err := template.RenderReconciler(r.text, r.vars)
+		t, _ := a.plan.Find(r.cluster, r.ordinal)
+		rendered, err := t.Delivery().Render(r.text, r.vars)
 		if err != nil {
 			return fmt.Errorf("seed %q: %w. Correct the template", a.seed.Name, manifest.About(manifest.Problem{Seed: a.seed.Name, Cluster: r.cluster}, err))
 		}
-		t, _ := a.plan.Find(r.cluster, r.ordinal)
 		t.Object.Rendered = rendered.Digest
 		t.setHash(ModeFile, githash.Blob(rendered.Bytes))
 		if err := a.put(t.Repo, t.ReconcilerFile(), File{Data: rendered.Bytes, Hash: t.ReconcilerHash()}); err != nil {

@@ -126,7 +126,7 @@ func BenchmarkRenderReconciler(b *testing.B) {
 		vars.DependsOn = append(vars.DependsOn, template.ObjectName{Name: "web.edge.00"})
 	}
 	for b.Loop() {
-		if _, err := template.RenderReconciler(template.Text{Name: "t", Text: templates.FluxKustomization}, vars); err != nil {
+		if _, err := kind.Render(template.Text{Name: "t", Text: templates.FluxKustomization}, vars); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -8,21 +8,23 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
-// Check renders a template with samples of its kind's variables: one in which everything is, one in
-// which only what is always there is and, of proposals, one of several tiers. The error that it
-// returns is an *Error. Labels are those that clusters have.
-func Check(t Text, kind v1alpha1.TemplateType, labels map[string]string) error {
-	if kind == v1alpha1.TemplateProposal {
-		for _, vars := range []Proposal{fullProposal, bareProposal, groupProposal} {
-			if _, _, err := RenderProposal(t, vars); err != nil {
-				return err
-			}
+// CheckProposal renders a template of proposals with samples of its variables: one in which everything is, one in
+// which only what is always there is, and one of several tiers. The error that it returns is an *Error.
+func CheckProposal(t Text) error {
+	for _, vars := range []Proposal{fullProposal, bareProposal, groupProposal} {
+		if _, _, err := RenderProposal(t, vars); err != nil {
+			return err
 		}
-		return nil
 	}
+	return nil
+}
+
+// CheckReconciler renders a template of reconciler objects with samples of its variables, as CheckProposal does.
+// Labels are those that clusters have.
+func CheckReconciler(t Text, labels map[string]string, check ReconcilerCheck) error {
 	for _, vars := range []Reconciler{fullReconciler, bareReconciler} {
 		vars.Labels = labels
-		_, err := RenderReconciler(t, vars)
+		_, err := RenderReconciler(t, vars, check)
 		if err != nil && strings.Contains(err.Error(), "map has no entry for key") {
 			// The clusters that it is for may have the label; only its name is known.
 			err = checkWithoutLabels(t, vars)
@@ -34,7 +36,7 @@ func Check(t Text, kind v1alpha1.TemplateType, labels map[string]string) error {
 	return nil
 }
 
-// CheckLabels renders the template of the labels of proposals with samples, as Check does.
+// CheckLabels renders the template of the labels of proposals with samples, as CheckProposal does.
 func CheckLabels(t Text) error {
 	for _, vars := range []Proposal{fullProposal, bareProposal, groupProposal} {
 		if _, err := RenderLabels(t, vars); err != nil {

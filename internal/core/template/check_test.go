@@ -40,7 +40,11 @@ func TestCheckFindsBrokenTemplates(t *testing.T) {
 	texts := golden.Of(t)
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
-			err := template.Check(template.Text{Name: "Template/mine", Text: c.text}, c.kind, map[string]string{"interval": "5m"})
+			text := template.Text{Name: "Template/mine", Text: c.text}
+			err := template.CheckProposal(text)
+			if c.kind == v1alpha1.TemplateReconciler {
+				err = kind.CheckTemplate(text, map[string]string{"interval": "5m"})
+			}
 			var failed *template.Error
 			if errors.As(err, &failed) {
 				texts.Add(sentence, failed.Message())

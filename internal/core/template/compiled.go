@@ -85,7 +85,7 @@ func onlyCompilable(list *parse.ListNode, inside bool) bool {
 const maxCompiled = 1000
 
 // compiledFor returns the compiled template of a reconciler object; nil where it has to be rendered.
-func (t Text) compiledFor(vars *Reconciler) *compiled {
+func (t Text) compiledFor(vars *Reconciler, check ReconcilerCheck) *compiled {
 	if t.Parsed == nil || len(vars.HealthChecks) > 0 || !hasPlainNames(vars) {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (t Text) compiledFor(vars *Reconciler) *compiled {
 			t.Parsed.compiled = map[compiledKey]*compiled{}
 		}
 		if !strings.Contains(fmt.Sprint(key), markPrefix) {
-			known = compile(t, *vars)
+			known = compile(t, *vars, check)
 		}
 		t.Parsed.compiled[key] = known
 	}
@@ -173,7 +173,7 @@ func markDependsOn(i int) (name, namespace string) {
 var marks = regexp.MustCompile(markPrefix + "[a-z]+(-[0-9]+)?")
 
 // compile renders a template with marks; nil where that fails, or where a mark is not a whole value.
-func compile(t Text, vars Reconciler) *compiled {
+func compile(t Text, vars Reconciler, check ReconcilerCheck) *compiled {
 	t.Total, t.Parsed = nil, nil
 	vars.Name, vars.Path, vars.Seed, vars.Cluster = markName, markPath, markSeed, markCluster
 	vars.Labels, vars.ClusterType = nil, ""
@@ -192,7 +192,7 @@ func compile(t Text, vars Reconciler) *compiled {
 	if err != nil {
 		return nil
 	}
-	o, err := checkKustomization(t.Name, text, vars)
+	o, err := check(t.Name, text, vars)
 	if err != nil || !marksAreWhole(o.Body) {
 		return nil
 	}

@@ -189,11 +189,11 @@ func FuzzReconcilers(f *testing.F) {
 		kept := template.Parsed{}
 		for _, cluster := range []string{"west", name, "east"} {
 			vars := template.Reconciler{Name: "web." + cluster, Namespace: "flux-system", Seed: "web", Cluster: cluster, Tier: "00", Path: "./planted/" + cluster, Source: v1alpha1.ObjectReference{Name: name}, Wait: true, DependsOn: []template.ObjectName{{Name: cluster}}}
-			want, wantErr := template.RenderReconciler(template.Text{Name: "t", Text: text}, vars)
+			want, wantErr := kind.Render(template.Text{Name: "t", Text: text}, vars)
 			if errors.Is(wantErr, template.ErrPanic) {
 				t.Fatal(wantErr)
 			}
-			got, err := template.RenderReconciler(template.Text{Name: "t", Text: text, Parsed: &kept}, vars)
+			got, err := kind.Render(template.Text{Name: "t", Text: text, Parsed: &kept}, vars)
 			if (err == nil) != (wantErr == nil) || string(got.Bytes) != string(want.Bytes) {
 				t.Errorf("%q: %v and %v:\n%s\n%s", cluster, wantErr, err, want.Bytes, got.Bytes)
 			}

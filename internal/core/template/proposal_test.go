@@ -105,7 +105,7 @@ func TestDefaultProposal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareFile(t, strings.ReplaceAll(name, " ", "-")+".md", []byte(title+"\n\n"+body))
+			golden.File(t, strings.ReplaceAll(name, " ", "-")+".md", []byte(title+"\n\n"+body))
 		})
 	}
 }

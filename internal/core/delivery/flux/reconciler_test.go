@@ -1,19 +1,20 @@
-package template_test
+package flux_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/delivery/flux"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/templates"
 	"github.com/furrow-dev/furrow/test/golden"
 )
+
+var kind flux.Kind
 
 // plainTier is a tier of a cluster that reconciles itself.
 func plainTier() template.Reconciler {
@@ -51,11 +52,11 @@ func TestDefaultReconciler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			vars := plainTier()
 			change(&vars)
-			rendered, err := template.RenderReconciler(template.Text{Name: "flux-kustomization.yaml.tmpl", Text: templates.FluxKustomization}, vars)
+			rendered, err := kind.Render(template.Text{Name: "flux-kustomization.yaml.tmpl", Text: templates.FluxKustomization}, vars)
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareFile(t, strings.ReplaceAll(name, " ", "-")+".yaml", rendered.Bytes)
+			golden.File(t, strings.ReplaceAll(name, " ", "-")+".yaml", rendered.Bytes)
 			if !strings.Contains(string(rendered.Bytes), v1alpha1.AnnotationRendered+": "+rendered.Digest+"\n") {
 				t.Errorf("the digest %s is not in the object", rendered.Digest)
 			}
@@ -63,27 +64,10 @@ func TestDefaultReconciler(t *testing.T) {
 	}
 }
 
-func compareFile(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if golden.Update() {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-want +got):\n%s", file, diff)
-	}
-}
-
 func TestTheDigestIsOfWhatIsRendered(t *testing.T) {
 	render := func(text string, vars template.Reconciler) template.Rendered {
 		t.Helper()
-		rendered, err := template.RenderReconciler(template.Text{Name: "t", Text: text}, vars)
+		rendered, err := kind.Render(template.Text{Name: "t", Text: text}, vars)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +102,7 @@ func TestTheLabelsDoNotDependOnTheTemplate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(templates.FluxKustomization, before, before+c.labels, 1)
-			got, err := template.RenderReconciler(template.Text{Name: "t", Text: text}, plainTier())
+			got, err := kind.Render(template.Text{Name: "t", Text: text}, plainTier())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,11 +114,11 @@ func TestTheLabelsDoNotDependOnTheTemplate(t *testing.T) {
 }
 
 func TestOrphaned(t *testing.T) {
-	first, err := template.RenderReconciler(template.Text{Name: "t", Text: templates.FluxKustomization}, plainTier())
+	first, err := kind.Render(template.Text{Name: "t", Text: templates.FluxKustomization}, plainTier())
 	if err != nil {
 		t.Fatal(err)
 	}
-	orphaned, err := template.Orphaned("tier-00.yaml", first.Bytes)
+	orphaned, err := kind.Orphaned("tier-00.yaml", first.Bytes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,14 +129,14 @@ func TestOrphaned(t *testing.T) {
 	if diff := cmp.Diff(want, string(orphaned.Bytes)); diff != "" {
 		t.Errorf("more than the policy and the digest has changed (-want +got):\n%s", diff)
 	}
-	if again, err := template.Orphaned("tier-00.yaml", orphaned.Bytes); err != nil || !cmp.Equal(orphaned, again) {
+	if again, err := kind.Orphaned("tier-00.yaml", orphaned.Bytes); err != nil || !cmp.Equal(orphaned, again) {
 		t.Errorf("made twice, it is another: %v\n%s", err, cmp.Diff(orphaned, again))
 	}
 	for name, text := range map[string]string{
 		"no object": "", "another kind": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n",
 		"no spec": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: x}\n", "no YAML": "a: [\n",
 	} {
-		if _, err := template.Orphaned("clusters/hub/tier-00.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "clusters/hub/tier-00.yaml") {
+		if _, err := kind.Orphaned("clusters/hub/tier-00.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "clusters/hub/tier-00.yaml") {
 			t.Errorf("%s: got %v, want an error that names the file", name, err)
 		}
 	}
@@ -207,7 +191,7 @@ func TestWrongReconcilers(t *testing.T) {
 	texts := golden.Of(t)
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
-			_, err := template.RenderReconciler(template.Text{Name: "Template/mine", Text: c.text}, plainTier())
+			_, err := kind.Render(template.Text{Name: "Template/mine", Text: c.text}, plainTier())
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -223,14 +207,14 @@ func TestWrongReconcilers(t *testing.T) {
 func TestATierOfWhatDoesNotCountWaitsForNothing(t *testing.T) {
 	vars := plainTier()
 	vars.Wait = false
-	if _, err := template.RenderReconciler(template.Text{Name: "built in", Text: templates.FluxKustomization}, vars); err != nil {
+	if _, err := kind.Render(template.Text{Name: "built in", Text: templates.FluxKustomization}, vars); err != nil {
 		t.Error(err)
 	}
 	planned := map[string]any{"path": "./planted/a", "prune": true, "wait": false}
-	if err := template.CheckAmended(map[string]any{"path": "./planted/a", "prune": true, "interval": "5m"}, planned); err != nil {
+	if err := kind.CheckAmended(map[string]any{"path": "./planted/a", "prune": true, "interval": "5m"}, planned); err != nil {
 		t.Error(err)
 	}
-	if err := template.CheckAmended(map[string]any{"path": "./planted/a", "prune": false}, planned); err == nil {
+	if err := kind.CheckAmended(map[string]any{"path": "./planted/a", "prune": false}, planned); err == nil {
 		t.Error("no error where nothing is pruned")
 	}
 }
@@ -272,7 +256,7 @@ func TestCheckAmended(t *testing.T) {
 	amended := golden.Of(t)
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
-			err := template.CheckAmended(spec(c.change), planned)
+			err := kind.CheckAmended(spec(c.change), planned)
 			if err != nil {
 				amended.Add(sentence, err.Error())
 			}

@@ -1,4 +1,4 @@
-package template
+package flux
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/internal/core/truncate"
 )
 
@@ -27,16 +28,16 @@ const (
 // Unusual returns the fields of the reconciler object in a file that the built-in template would not
 // set, or would set to something else, such as another account; dir is the directory that it applies.
 // People have to read these: they change what applies an object, and with which rights.
-func Unusual(file, dir string, data []byte) []Field {
+func (Kind) Unusual(file, dir string, data []byte) []template.Field {
 	objects, err := manifest.Parse(file, data)
 	if err != nil || len(objects) != 1 {
-		return []Field{{Path: "spec", Is: "cannot be read"}}
+		return []template.Field{{Path: "spec", Is: "cannot be read"}}
 	}
 	spec := objects[0].Map("spec")
-	var out []Field
+	var out []template.Field
 	for name, want := range usual {
 		if _, there := spec[name]; want != nil && !there {
-			out = append(out, Field{Path: name, Is: "left out"})
+			out = append(out, template.Field{Path: name, Is: "left out"})
 		}
 	}
 	for name := range spec {
@@ -46,8 +47,8 @@ func Unusual(file, dir string, data []byte) []Field {
 			continue
 		}
 		value, _ := json.Marshal(spec[name]) //nolint:errchkjson // it was YAML
-		out = append(out, Field{Path: name, Is: truncate.Line(string(value), maxUnusualValue)})
+		out = append(out, template.Field{Path: name, Is: truncate.Line(string(value), maxUnusualValue)})
 	}
-	slices.SortFunc(out, func(a, b Field) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(out, func(a, b template.Field) int { return cmp.Compare(a.Path, b.Path) })
 	return out[:min(len(out), maxUnusual)]
 }
