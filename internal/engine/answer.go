@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"time"
 	_ "time/tzdata" // the same time zones on every machine without its own
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/delivery"
+	"github.com/furrow-dev/furrow/internal/core/delivery/kinds"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -513,21 +514,21 @@ func (o *observation) answerCommit(ctx context.Context, q pass.Question) {
 	}
 }
 
-// answerRootDir answers what Flux reads of a root's directory: its files, as far as they matter to
+// answerRootDir answers what the reconciler reads of a root's directory: its files, as far as they matter to
 // a root, and which of some paths the patterns of ignored files leave out, and whose patterns do.
-// The patterns of the GitRepository come after those of the repository's files, as Flux has it.
+// The patterns of the source come after those of the repository's files.
 func (o *observation) answerRootDir(ctx context.Context, r *repoState, q pass.Question) error {
 	have, err := r.at(r.head, []string{cmp.Or(q.Dir, ".")})
 	if err != nil {
 		return err
 	}
-	answer := r.facts.Roots[pass.RootDirKey(q.Dir, q.Ignores)]
+	answer := r.facts.Roots[pass.RootDirKey(q.Reconciler, q.Dir, q.Ignores)]
 	if answer == nil {
 		answer = &pass.RootDir{Ignored: map[string]pass.IgnoredBy{}}
-		if answer.Folder, err = r.folder(ctx, q.Dir, have[cmp.Or(q.Dir, ".")], q.Ignores); err != nil {
+		if answer.Folder, err = r.folder(ctx, folderKey{q.Reconciler, q.Dir, have[cmp.Or(q.Dir, ".")], q.Ignores}); err != nil {
 			return err
 		}
-		set(&r.facts.Roots, pass.RootDirKey(q.Dir, q.Ignores), answer)
+		set(&r.facts.Roots, pass.RootDirKey(q.Reconciler, q.Dir, q.Ignores), answer)
 	}
 	all, source := git.ParseIgnore(q.Ignores[:]...), git.ParseIgnore(q.Ignores[1])
 	for _, file := range q.Paths {
@@ -543,45 +544,44 @@ func (o *observation) answerRootDir(ctx context.Context, r *repoState, q pass.Qu
 	return nil
 }
 
-// folder reads what others have in the directory of a root, whose tree is given, and Flux reads.
+// folder reads what others have in the directory of a root, and the reconciler reads.
 // What is below furrow/ there is left out: only we write it. The result is cached by the tree,
 // since every tier of a cluster asks for the same directory, and a merge elsewhere does not change
 // it.
-func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash, ignores [2]string) (layout.Folder, error) {
-	key := folderKey{root, tree, ignores}
+func (r *repoState) folder(ctx context.Context, key folderKey) (delivery.Folder, error) {
 	if known, ok := r.folders.Get(key); ok {
 		return known, nil
 	}
 	all, err := r.Mirror.FS(ctx, r.head)
 	if err != nil {
-		return layout.Folder{}, err
+		return delivery.Folder{}, err
 	}
 	all = git.Bounded(all, git.RootBounds)
-	files, err := r.folderFiles(ctx, all, root, ignores)
+	files, err := r.folderFiles(ctx, all, key)
 	if git.IsTooLarge(err) { // this root alone cannot be used
-		folder := layout.UnreadFolder(root, err)
+		folder := kinds.All[key.reconciler].UnreadFolder(key.path, err)
 		r.folders.Put(key, folder)
 		return folder, nil
 	}
 	if err != nil {
-		return layout.Folder{}, fmt.Errorf("reading the directory %q of the root: %w", root, manifest.About(manifest.Problem{Path: root}, err))
+		return delivery.Folder{}, fmt.Errorf("reading the directory %q of the root: %w", key.path, manifest.About(manifest.Problem{Path: key.path}, err))
 	}
-	folder := layout.ReadFolder(root, files)
+	folder := kinds.All[key.reconciler].ReadFolder(key.path, files)
 	r.folders.Put(key, folder)
 	return folder, nil
 }
 
 // folderFiles reads the files of a root's directory. All are fetched in one request.
-func (r *repoState) folderFiles(ctx context.Context, all fs.FS, root string, ignores [2]string) (map[string][]byte, error) {
+func (r *repoState) folderFiles(ctx context.Context, all fs.FS, key folderKey) (map[string][]byte, error) {
 	var names []string
-	ignore := git.ParseIgnore(ignores[:]...)
-	err := fs.WalkDir(all, cmp.Or(root, "."), func(at string, entry fs.DirEntry, err error) error {
+	ignore := git.ParseIgnore(key.ignores[:]...)
+	err := fs.WalkDir(all, cmp.Or(key.path, "."), func(at string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && at == path.Join(root, "furrow"):
+		case entry.IsDir() && at == layout.OwnDir("", key.path):
 			return fs.SkipDir
-		case entry.Type().IsRegular() && layout.FolderFile(root, at) && !ignore.LeavesOut(at):
+		case entry.Type().IsRegular() && kinds.All[key.reconciler].ReadsFile(key.path, at) && !ignore.LeavesOut(at):
 			names = append(names, at)
 		}
 		return nil

@@ -36,6 +36,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/delivery"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
@@ -266,7 +267,7 @@ type openRepo struct {
 	// locks are since when the server has not been able to lock branches.
 	locks sync.Map
 	// folders are the directories of roots.
-	folders recent.Cache[folderKey, layout.Folder]
+	folders recent.Cache[folderKey, delivery.Folder]
 }
 
 // turn begins another pass.
@@ -278,11 +279,12 @@ func (r *openRepo) turn() {
 	r.folders.Turn()
 }
 
-// folderKey is a directory at a state, and what Flux leaves out of it.
+// folderKey is a directory at a state, as a kind of reconciler reads it, and what is left out of it.
 type folderKey struct {
-	path    string
-	tree    layout.Hash
-	ignores [2]string
+	reconciler string
+	path       string
+	tree       layout.Hash
+	ignores    [2]string
 }
 
 // planKey identifies a plan: a commit never has another one.

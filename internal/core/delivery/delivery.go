@@ -3,6 +3,7 @@
 package delivery
 
 import (
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
@@ -25,4 +26,32 @@ type Kind interface {
 	Orphaned(file string, data []byte) (template.Rendered, error)
 	// Orphans says of the spec of a reconciler object that what it applied stays when it is deleted.
 	Orphans(spec map[string]any) bool
+
+	// ReadFolder reads the directory of a root. files are its regular files by path relative to the repository;
+	// those that are not ReadsFile do not matter.
+	ReadFolder(root string, files map[string][]byte) Folder
+	// ReadsFile reports whether a regular file counts in the directory of a root. Both are relative to the
+	// repository; an empty root is all of it.
+	ReadsFile(root, file string) bool
+	// UnreadFolder is the directory of a root that is too large to be read.
+	UnreadFolder(root string, why error) Folder
+	// Claims reports whether a file of others defines an object that Furrow would put into the directory, in a file
+	// of its own.
+	Claims(f Folder, id manifest.ID, own string) (manifest.Problem, bool)
+}
+
+// Folder is what a reconciler makes of the directory of a root: one build of all files below it, so one bad file
+// stops every change of the cluster.
+type Folder struct {
+	// Problems keep the reconciler from building the directory, sorted by file and line.
+	Problems manifest.Problems `json:"problems,omitempty"`
+	// Objects are in order of their ids.
+	Objects []FolderObject `json:"objects,omitempty"`
+}
+
+// FolderObject is an object in the directory of a root. Its namespace is the effective one.
+type FolderObject struct {
+	ID      manifest.ID     `json:"id"`
+	Version string          `json:"version,omitempty"`
+	Source  manifest.Source `json:"source"`
 }

@@ -30,6 +30,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/delivery"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -180,7 +181,7 @@ type Landing struct {
 
 // RootDir is the directory that a root syncs.
 type RootDir struct {
-	Folder layout.Folder `json:"folder"`
+	Folder delivery.Folder `json:"folder"`
 	// Ignored says by which lines files are not read: those of .sourceignore, or those of the
 	// source.
 	Ignored map[string]IgnoredBy `json:"ignored,omitempty"`

@@ -17,6 +17,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/delivery/kinds"
 	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -580,7 +581,7 @@ func (r *repository) answerRootDir(to *pass.Repo, q pass.Question) {
 	if to.Roots == nil {
 		to.Roots = map[string]*pass.RootDir{}
 	}
-	key := pass.RootDirKey(q.Dir, q.Ignores)
+	key := pass.RootDirKey(q.Reconciler, q.Dir, q.Ignores)
 	if to.Roots[key] == nil {
 		files := map[string][]byte{}
 		for at, hash := range r.commits[r.refs["main"]].files {
@@ -588,7 +589,7 @@ func (r *repository) answerRootDir(to *pass.Repo, q pass.Question) {
 				files[at] = r.blobs[hash]
 			}
 		}
-		to.Roots[key] = &pass.RootDir{Folder: layout.ReadFolder(q.Dir, files), Ignored: map[string]pass.IgnoredBy{}}
+		to.Roots[key] = &pass.RootDir{Folder: kinds.All[q.Reconciler].ReadFolder(q.Dir, files), Ignored: map[string]pass.IgnoredBy{}}
 	}
 	for _, at := range q.Paths { // a line names a prefix of paths
 		by := pass.IgnoredByNothing

@@ -69,10 +69,11 @@ type Question struct {
 	Paths  []string
 	Tier   layout.Tier
 	Digest string
-	// Dir and Ignores are those of AskRootDir: the lines of .sourceignore, then those of the
-	// source.
-	Dir     string
-	Ignores [2]string
+	// Reconciler, Dir and Ignores are those of AskRootDir: the kind of reconciler, what it syncs, and the lines of
+	// .sourceignore, then those of the source.
+	Reconciler string
+	Dir        string
+	Ignores    [2]string
 	// Reconcilers, Creators and Roots are those of AskHealth.
 	Reconcilers []health.ReconcilerKey
 	Creators    []health.CreatorKey
@@ -90,8 +91,8 @@ func PlannedKey(commit layout.Hash, m layout.Member) string {
 }
 
 // RootDirKey returns where Answers.Roots has the answer to a question.
-func RootDirKey(dir string, ignores [2]string) string {
-	return dir + "\n" + strings.Join(ignores[:], "\n---\n")
+func RootDirKey(reconciler, dir string, ignores [2]string) string {
+	return reconciler + " " + dir + "\n" + strings.Join(ignores[:], "\n---\n")
 }
 
 // CommitKey returns where ControlPlane.Commits has the answer to a question about causes.
@@ -102,13 +103,15 @@ const HistoryLimit = 100
 
 // subject is what a question is about, but for its paths.
 type subject struct {
-	kind    Kind
-	repo    string
-	commit  layout.Hash
-	tier    layout.Tier
-	digest  string
-	dir     string
-	ignores [2]string
+	kind   Kind
+	repo   string
+	commit layout.Hash
+	tier   layout.Tier
+	digest string
+	dir    string
+	// reconciler is a kind.
+	reconciler string
+	ignores    [2]string
 }
 
 // factReader finds facts. A missing fact becomes a question, and the answer is zero: the caller must not
@@ -157,7 +160,7 @@ func (a *factReader) ask(s subject, paths ...string) {
 func (a *factReader) questions() []Question {
 	var out []Question
 	for s, paths := range a.open {
-		out = append(out, Question{Kind: s.kind, Repo: s.repo, Commit: s.commit, Tier: s.tier, Digest: s.digest, Dir: s.dir, Ignores: s.ignores, Paths: slices.Sorted(maps.Keys(paths))})
+		out = append(out, Question{Kind: s.kind, Repo: s.repo, Commit: s.commit, Tier: s.tier, Digest: s.digest, Reconciler: s.reconciler, Dir: s.dir, Ignores: s.ignores, Paths: slices.Sorted(maps.Keys(paths))})
 	}
 	slices.SortFunc(out, func(x, y Question) int {
 		return cmp.Or(cmp.Compare(x.Repo, y.Repo), cmp.Compare(x.Kind, y.Kind), x.Commit.Compare(y.Commit), x.Tier.Compare(y.Tier),
@@ -311,15 +314,15 @@ func (a *factReader) closed(repo string, tier layout.Tier, digest string, paths 
 }
 
 // rootDir returns the directory of a root, and which files of it are ignored.
-func (a *factReader) rootDir(repo, dir string, ignores [2]string, files []string) RootDir {
-	known := a.facts.Repos[repo].Roots[RootDirKey(dir, ignores)]
+func (a *factReader) rootDir(repo, reconciler, dir string, ignores [2]string, files []string) RootDir {
+	known := a.facts.Repos[repo].Roots[RootDirKey(reconciler, dir, ignores)]
 	if known == nil {
-		a.ask(subject{kind: AskRootDir, repo: repo, dir: dir, ignores: ignores}, files...)
+		a.ask(subject{kind: AskRootDir, repo: repo, reconciler: reconciler, dir: dir, ignores: ignores}, files...)
 		return RootDir{}
 	}
 	for _, f := range files {
 		if _, ok := known.Ignored[f]; !ok {
-			a.ask(subject{kind: AskRootDir, repo: repo, dir: dir, ignores: ignores}, f)
+			a.ask(subject{kind: AskRootDir, repo: repo, reconciler: reconciler, dir: dir, ignores: ignores}, f)
 		}
 	}
 	return *known

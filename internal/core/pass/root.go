@@ -10,8 +10,8 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/delivery"
 	"github.com/furrow-dev/furrow/internal/core/health"
-	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -62,7 +62,7 @@ func (d *tierDecider) judgeRoot(f *release.TierFacts) {
 	if d.missing {
 		return
 	}
-	dirOnBase := d.rootDir(d.tier.Repo, key.Path, ignores, d.landing(ignores))
+	dirOnBase := d.rootDir(d.tier.Repo, d.tier.Reconciler, key.Path, ignores, d.landing(ignores))
 	if d.missing {
 		return
 	}
@@ -106,7 +106,7 @@ func (d *tierDecider) leftOut(key health.RootKey, root health.Root, ignored map[
 }
 
 // rootInGit returns what is wrong with the root's directory on base, which Flux builds as a whole.
-func (d *tierDecider) rootInGit(key health.RootKey, folder layout.Folder) manifest.Problem {
+func (d *tierDecider) rootInGit(key health.RootKey, folder delivery.Folder) manifest.Problem {
 	in := func(p manifest.Problem) manifest.Problem {
 		p.Cluster, p.Repo, p.Path = key.Cluster, d.tier.Repo, p.Source.File
 		p.Message = fmt.Sprintf("branch %s of %s: %s: %s", d.repo.Base, d.tier.Repo, p.Source, p.Message)
@@ -120,7 +120,7 @@ func (d *tierDecider) rootInGit(key health.RootKey, folder layout.Folder) manife
 		return unfit
 	}
 	object := manifest.ID{Group: kustomizev1.GroupVersion.Group, Kind: kustomizev1.KustomizationKind, Namespace: d.tier.Object.Namespace, Name: d.tier.Object.Name}
-	if claim, claimed := folder.Claims(object, d.tier.ReconcilerFile()); claimed {
+	if claim, claimed := d.tier.Delivery().Claims(folder, object, d.tier.ReconcilerFile()); claimed {
 		return in(claim)
 	}
 	return manifest.Problem{}

@@ -1,4 +1,4 @@
-package layout
+package flux
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package layout
+package flux_test
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func problemsOf(files map[string]string) (fields []string, text string) {
 	for name, text := range files {
 		whole[testRoot+"/"+name] = []byte(text)
 	}
-	problems := ReadFolder(testRoot, whole).Problems
+	problems := kind.ReadFolder(testRoot, whole).Problems
 	for _, p := range problems {
 		fields = append(fields, strings.ReplaceAll(golden.Fields(p), testRoot+"/", ""))
 	}
@@ -208,7 +208,7 @@ func TestReadFolderWithKustomizationFiles(t *testing.T) {
 }
 
 func TestFolderProblemSaysWhatComesOfIt(t *testing.T) {
-	f := ReadFolder("", map[string][]byte{"a.yaml": []byte("a: b\n")})
+	f := kind.ReadFolder("", map[string][]byte{"a.yaml": []byte("a: b\n")})
 	if len(f.Problems) != 1 || golden.Fields(f.Problems[0]) != "a.yaml:1: RootUnbuildable" {
 		t.Fatalf("got %v", f.Problems)
 	}
@@ -231,7 +231,7 @@ func TestFolderClaims(t *testing.T) {
 	texts := golden.Of(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			problem, claimed := ReadFolder(testRoot, tc.files).Claims(tier, own)
+			problem, claimed := kind.Claims(kind.ReadFolder(testRoot, tc.files), tier, own)
 			if claimed != (tc.want != "") {
 				t.Fatalf("claimed %v: %s", claimed, problem)
 			}
@@ -246,7 +246,7 @@ func TestFolderClaims(t *testing.T) {
 	}
 }
 
-func TestFolderFile(t *testing.T) {
+func TestReadsFile(t *testing.T) {
 	tests := map[string]struct {
 		root, file string
 		want       bool
@@ -271,7 +271,7 @@ func TestFolderFile(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := FolderFile(tc.root, tc.file); got != tc.want {
+			if got := kind.ReadsFile(tc.root, tc.file); got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})
@@ -301,7 +301,7 @@ func FuzzReadFolder(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		files := map[string][]byte{"r/a.yaml": []byte(a), "r/s/kustomization.yaml": []byte(b), "r/z.yaml": []byte(b)}
-		folder := ReadFolder("r", files)
+		folder := kind.ReadFolder("r", files)
 		for _, p := range folder.Problems {
 			if p.Source.File == "" || p.Source.Line < 0 || p.Message == "" || p.Next == "" || p.Reason != v1alpha1.ReasonRootUnbuildable {
 				t.Errorf("a problem that does not say enough: %+v", p)

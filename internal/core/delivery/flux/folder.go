@@ -1,69 +1,19 @@
-package layout
+package flux
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/furrow-dev/furrow/internal/core/delivery"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
-
-// Folder is what Flux makes of the directory of a root: one build of all files
-// below it, so one bad file stops every change of the cluster.
-//
-// It follows kustomize-controller (the generator of fluxcd/pkg/kustomize and
-// kustomize's reader) and is not stricter: what Flux builds has no problem here. What
-// only the cluster knows, such as its kinds, is left to the cluster.
-type Folder struct {
-	// Problems keep Flux from building the directory, sorted by file and line.
-	Problems manifest.Problems
-
-	objects map[objectID]manifest.Source
-}
-
-// folderObject is an object of a Folder as it is written.
-type folderObject struct {
-	ID      manifest.ID     `json:"id"`
-	Version string          `json:"version,omitempty"`
-	Source  manifest.Source `json:"source"`
-}
-
-// folderFields is Folder as a record of a pass has it.
-type folderFields struct {
-	Problems manifest.Problems `json:"problems,omitempty"`
-	Objects  []folderObject    `json:"objects,omitempty"`
-}
-
-// MarshalJSON writes the folder with its objects in order.
-func (f Folder) MarshalJSON() ([]byte, error) {
-	out := folderFields{Problems: f.Problems}
-	for id, source := range f.objects {
-		out.Objects = append(out.Objects, folderObject{id.ID, id.version, source})
-	}
-	slices.SortFunc(out.Objects, func(a, b folderObject) int {
-		return cmp.Or(a.ID.Compare(b.ID), strings.Compare(a.Version, b.Version))
-	})
-	return json.Marshal(out)
-}
-
-// UnmarshalJSON is the inverse of MarshalJSON.
-func (f *Folder) UnmarshalJSON(data []byte) error {
-	var in folderFields
-	if err := json.Unmarshal(data, &in); err != nil {
-		return err
-	}
-	*f = Folder{Problems: in.Problems, objects: make(map[objectID]manifest.Source, len(in.Objects))}
-	for _, o := range in.Objects {
-		f.objects[objectID{o.ID, o.Version}] = o.Source
-	}
-	return nil
-}
 
 // What comes of a problem.
 const (
@@ -85,16 +35,14 @@ var neverFetched = []string{
 // neverFetchedDirs are the directories that source-controller never has in an artifact.
 var neverFetchedDirs = []string{".git", ".github", ".circleci"}
 
-// UnreadFolder is the directory of a root that is too large to be read: whether Flux can build it is
-// not known.
-func UnreadFolder(root string, why error) Folder {
-	return Folder{Problems: manifest.Problems{{Reason: v1alpha1.ReasonTooLargeToRead, Source: manifest.Source{File: cmp.Or(root, ".")},
+// UnreadFolder implements delivery.Kind: whether Flux can build the directory is not known.
+func (Kind) UnreadFolder(root string, why error) delivery.Folder {
+	return delivery.Folder{Problems: manifest.Problems{{Reason: v1alpha1.ReasonTooLargeToRead, Source: manifest.Source{File: cmp.Or(root, ".")},
 		Message: fmt.Sprintf("the directory of the root cannot be checked: %v", why), Next: "Move manifests that are not Furrow's out of it, to a path with a Kustomization of its own"}}}
 }
 
-// FolderFile reports whether Flux reads a regular file when it builds the directory of
-// a root. Both are relative to the repository; an empty root is all of it.
-func FolderFile(root, file string) bool {
+// ReadsFile implements delivery.Kind.
+func (Kind) ReadsFile(root, file string) bool {
 	if _, below := belowRoot(root, file); !below {
 		return false
 	}
@@ -120,16 +68,17 @@ func belowRoot(root, file string) (string, bool) {
 	return strings.CutPrefix(path.Clean(file), root+"/")
 }
 
-// ReadFolder reads the directory of a root. files are its regular files by path relative to the
-// repository; those that are none of FolderFile's do not matter. It goes through each file once, in
-// order of names, and finds duplicates by an index.
-func ReadFolder(root string, files map[string][]byte) Folder {
+// ReadFolder implements delivery.Kind. It follows kustomize-controller (the generator of fluxcd/pkg/kustomize and
+// kustomize's reader) and is not stricter: what Flux builds has no problem here. What only the cluster knows, such as
+// its kinds, is left to the cluster. It goes through each file once, in order of names, and finds duplicates by an
+// index.
+func (k Kind) ReadFolder(root string, files map[string][]byte) delivery.Folder {
 	r := folderReader{root: root, files: files, objects: map[objectID]manifest.Source{}}
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(file string) bool { return !FolderFile(root, file) })
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(file string) bool { return !k.ReadsFile(root, file) })
 	if own := r.kustomizationOf(r.join("")); own != "" {
 		r.problem(manifest.Source{File: own}, hidesFiles, "a kustomization file in the directory of a root keeps the root from files that it does not list. "+
 			"Remove it: Flux then takes all files of the directory")
-		return Folder{Problems: r.problems, objects: r.objects}
+		return r.folder()
 	}
 	for _, file := range names {
 		if dir := r.kustomizedDir(file); dir != "" {
@@ -138,21 +87,31 @@ func ReadFolder(root string, files map[string][]byte) Folder {
 			r.manifests(file, files[file])
 		}
 	}
-	slices.SortStableFunc(r.problems, func(a, b manifest.Problem) int {
-		return cmp.Or(a.Source.Compare(b.Source), strings.Compare(a.Message, b.Message))
-	})
-	return Folder{Problems: r.problems, objects: r.objects}
+	return r.folder()
 }
 
-// Claims reports whether a file of others defines an object that Furrow would put into
-// the directory in a file of its own.
-func (f Folder) Claims(id manifest.ID, own string) (manifest.Problem, bool) {
+// folder returns what was gathered, in order.
+func (r *folderReader) folder() delivery.Folder {
+	out := delivery.Folder{Problems: r.problems}
+	slices.SortStableFunc(out.Problems, func(a, b manifest.Problem) int {
+		return cmp.Or(a.Source.Compare(b.Source), strings.Compare(a.Message, b.Message))
+	})
+	for id, source := range r.objects {
+		out.Objects = append(out.Objects, delivery.FolderObject{ID: id.ID, Version: id.version, Source: source})
+	}
+	slices.SortFunc(out.Objects, func(a, b delivery.FolderObject) int {
+		return cmp.Or(a.ID.Compare(b.ID), strings.Compare(a.Version, b.Version))
+	})
+	return out
+}
+
+// Claims implements delivery.Kind.
+func (Kind) Claims(f delivery.Folder, id manifest.ID, own string) (manifest.Problem, bool) {
 	want := objectID{ID: id}.effective()
 	var found []manifest.Source
-	for have, at := range f.objects {
-		have.version = ""
-		if have == want && at.File != own {
-			found = append(found, at)
+	for _, o := range f.Objects {
+		if o.ID == want.ID && o.Source.File != own {
+			found = append(found, o.Source)
 		}
 	}
 	if len(found) == 0 {
@@ -260,5 +219,5 @@ func (r *folderReader) add(id objectID, at manifest.Source) {
 }
 
 func (r *folderReader) isOwn(file string) bool {
-	return strings.HasPrefix(file, r.join(ownDir)+"/")
+	return strings.HasPrefix(file, layout.OwnDir("", r.join(""))+"/")
 }
