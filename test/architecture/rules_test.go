@@ -131,9 +131,12 @@ var rows = []row{
 		"api", "internal/core/githash", "internal/core/manifest", "internal/core/catalog", "internal/core/placement",
 		"internal/core/dependency", "internal/core/template",
 	}},
-	{"internal/core/delivery/flux", core, []string{"api", "internal/core/delivery", "internal/core/layout", "internal/core/manifest", "internal/core/template", "internal/core/truncate", "templates"}},
+	{"internal/core/delivery/flux", core, []string{
+		"api", "internal/core/catalog", "internal/core/delivery", "internal/core/health", "internal/core/layout", "internal/core/manifest",
+		"internal/core/merging", "internal/core/redact", "internal/core/template", "internal/core/truncate", "templates",
+	}},
 	{"internal/core/delivery/kinds", core, []string{"api", "internal/core/delivery"}},
-	{"internal/core/delivery", core, []string{"internal/core/manifest", "internal/core/template"}},
+	{"internal/core/delivery", core, []string{"internal/core/health", "internal/core/manifest", "internal/core/merging", "internal/core/template"}},
 	{"internal/core/audit", core, []string{"internal/core/layout"}},
 	{"internal/core/plan", core, []string{
 		"api", "internal/core/githash", "internal/core/manifest", "internal/core/catalog", "internal/core/placement",

@@ -169,9 +169,9 @@ func (p *planted) answer(b *testing.B, facts *pass.Facts, q pass.Question) {
 	case pass.AskClosed:
 		to.Closed[pass.ClosedKey(q.Tier, q.Digest)] = &pass.Closed{Outcome: release.ClosedNone}
 	case pass.AskRootDir:
-		to.Roots[pass.RootDirKey(q.Dir, q.Ignores)] = &pass.RootDir{Ignored: map[string]pass.IgnoredBy{}}
+		to.Roots[pass.RootDirKey(q.Reconciler, q.Dir, q.Ignores)] = &pass.RootDir{Ignored: map[string]pass.IgnoredBy{}}
 		for _, at := range q.Paths {
-			to.Roots[pass.RootDirKey(q.Dir, q.Ignores)].Ignored[at] = pass.IgnoredByNothing
+			to.Roots[pass.RootDirKey(q.Reconciler, q.Dir, q.Ignores)].Ignored[at] = pass.IgnoredByNothing
 		}
 	default:
 		b.Fatalf("asked for %s of %v", q.Kind, q.Paths)

@@ -3,7 +3,9 @@
 package delivery
 
 import (
+	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/merging"
 	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
@@ -38,6 +40,39 @@ type Kind interface {
 	// Claims reports whether a file of others defines an object that Furrow would put into the directory, in a file
 	// of its own.
 	Claims(f Folder, id manifest.ID, own string) (manifest.Problem, bool)
+
+	// Judge says how far a tier is whose reconciler object is there as base has it, and may work.
+	Judge(r health.Reconciler, want health.Want) health.Verdict
+	// RootUnfit returns what keeps a root from taking up what lands in its directory, and what to do about it;
+	// without a reason when it is fit. Of a root that is not Known it says nothing.
+	RootUnfit(r health.Root, w health.WantRoot) manifest.Problem
+	// RootUnknown returns why nothing can be said about a root; without a reason when something can.
+	RootUnknown(r health.Root, w health.WantRoot) manifest.Problem
+	// MergeBy returns the ways to merge that leave a signature which the root's source accepts; none if its source
+	// verifies nothing, or any way of Git will do. The problem is a warning if the repository allows others too, and
+	// RootVerification if it accepts none.
+	MergeBy(r health.Root, w health.WantRoot) (accepted []merging.Way, problem manifest.Problem)
+	// Applies reports whether an object is the reconciler object of a name that applies a directory.
+	Applies(o manifest.Object, namespace, name, dir string) bool
+	// OrphanByHand says how a person lets a reconciler object leave behind what it applied.
+	OrphanByHand(cluster, namespace, name string) string
+	// Resume is the command that resumes a reconciler object.
+	Resume(namespace, name string) string
+	// Words are those that people know the kind by.
+	Words() Words
+}
+
+// Words are what people call the parts of a kind of reconciler.
+type Words struct {
+	// Reconciler is its name, as in "Flux on edge".
+	Reconciler string
+	// Object is the kind of its reconciler objects, and Source that of what they read.
+	Object manifest.GroupKind
+	Source string
+	// IgnoreFile is the file of a repository whose patterns it does not read, and IgnoreField the field of a source.
+	IgnoreFile, IgnoreField string
+	// MakeRoot says how the directory of a root comes to be.
+	MakeRoot string
 }
 
 // Folder is what a reconciler makes of the directory of a root: one build of all files below it, so one bad file

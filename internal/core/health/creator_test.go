@@ -8,6 +8,14 @@ import (
 	"github.com/furrow-dev/furrow/test/golden"
 )
 
+var (
+	// live is what a kind of reconciler says of a tier that is on its cluster and healthy.
+	live = health.Verdict{Phase: health.Ready}
+	// present and deleting are reconciler objects.
+	present  = health.Reconciler{Known: true, Found: true}
+	deleting = health.Reconciler{Known: true, Found: true, Deleting: true}
+)
+
 func TestJudgeCreators(t *testing.T) {
 	whole := health.Creator{Known: true, Found: true, Current: true, Answers: true}
 	tests := map[string]struct {
@@ -33,14 +41,14 @@ func TestJudgeCreators(t *testing.T) {
 	texts := golden.Of(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := health.Judge(ready(), tc.creators, want)
+			got := health.Judge(live, present, tc.creators, health.Want{})
 			texts.Add(name, got.Message)
 			if got.Phase != tc.want || got.Reason != tc.reason || tc.want != health.Ready && got.Object != tc.creators[len(tc.creators)-1].Name {
 				t.Errorf("got %+v, want %s (%s)", got, tc.want, tc.reason)
 			}
 		})
 	}
-	if got := health.Judge(ready(at(before, before)), []health.Creator{whole}, want); got.Phase != health.Behind {
+	if got := health.Judge(health.Say(health.Behind, v1alpha1.ReasonRevisionBehind, "behind"), present, []health.Creator{whole}, health.Want{}); got.Phase != health.Behind {
 		t.Errorf("a cluster that is ready does not make up for its tier: got %s", got.Phase)
 	}
 }
@@ -53,24 +61,22 @@ func TestJudgeGone(t *testing.T) {
 		want    health.Phase
 		reason  v1alpha1.Reason
 	}{
-		"gone when the object and the creator are":                       {health.Reconciler{Known: true}, gone, health.Absent, v1alpha1.ReasonGone},
-		"not while the object is there, failed or not":                   {ready(saying("False", "BuildFailed", "")), gone, health.Behind, v1alpha1.ReasonStillPresent},
-		"not while it is Ready at an emptied folder":                     {ready(at(before, before)), gone, health.Behind, v1alpha1.ReasonStillPresent},
-		"not while it is being deleted, perfect a success as it reports": {ready(func(r *health.Reconciler) { r.Deleting = true }), gone, health.Progressing, v1alpha1.ReasonPruning},
-		"not while its cluster is away and the finalizer hangs":          {ready(func(r *health.Reconciler) { r.Deleting = true }, saying("False", "ReconciliationFailed", "connection refused")), gone, health.Progressing, v1alpha1.ReasonPruning},
-		"not while the creator is there":                                 {health.Reconciler{Known: true}, there, health.Progressing, v1alpha1.ReasonCreatorDeleting},
-		"not while the cluster is silent":                                {health.Reconciler{}, gone, health.Unknown, v1alpha1.ReasonClusterSilent},
-		"not while nothing is known of the creator":                      {health.Reconciler{Known: true}, health.Creator{}, health.Unknown, v1alpha1.ReasonCreatorSilent},
+		"gone when the object and the creator are":        {health.Reconciler{Known: true}, gone, health.Absent, v1alpha1.ReasonGone},
+		"not while the object is there, whatever it says": {present, gone, health.Behind, v1alpha1.ReasonStillPresent},
+		"not while it is being deleted, whatever it says": {deleting, gone, health.Progressing, v1alpha1.ReasonPruning},
+		"not while the creator is there":                  {health.Reconciler{Known: true}, there, health.Progressing, v1alpha1.ReasonCreatorDeleting},
+		"not while the cluster is silent":                 {health.Reconciler{}, gone, health.Unknown, v1alpha1.ReasonClusterSilent},
+		"not while nothing is known of the creator":       {health.Reconciler{Known: true}, health.Creator{}, health.Unknown, v1alpha1.ReasonCreatorSilent},
 	}
 	texts := golden.Of(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := health.Judge(tc.seen, []health.Creator{tc.creator}, health.Want{Gone: true, RootFound: true})
+			got := health.Judge(live, tc.seen, []health.Creator{tc.creator}, health.Want{Gone: true, RootFound: true})
 			texts.Add(name, got.Message)
 			if got.Phase != tc.want || got.Reason != tc.reason || got.AwaitsRoot != (tc.want == health.Behind) {
 				t.Errorf("got %s (%s, awaits its root: %v), want %s (%s)", got.Phase, got.Reason, got.AwaitsRoot, tc.want, tc.reason)
 			}
-			rootless := health.Judge(tc.seen, []health.Creator{tc.creator}, health.Want{Gone: true})
+			rootless := health.Judge(live, tc.seen, []health.Creator{tc.creator}, health.Want{Gone: true})
 			switch {
 			case tc.want != health.Absent && rootless != got:
 				t.Errorf("without the root: got %s (%s), want %s (%s)", rootless.Phase, rootless.Message, got.Phase, got.Message)
@@ -96,8 +102,8 @@ func TestJudgeGoneOfAnAbandonedCluster(t *testing.T) {
 		on       string
 	}{
 		"silent, it is given up":                                   {health.Reconciler{}, []health.Creator{silent}, rootless(self), health.Absent, v1alpha1.ReasonGivenUp, "edge"},
-		"with the object still there, it is not":                   {ready(), nil, self, health.Behind, v1alpha1.ReasonStillPresent, "edge"},
-		"with the object being deleted, it is not":                 {ready(func(r *health.Reconciler) { r.Deleting = true }), nil, self, health.Progressing, v1alpha1.ReasonPruning, "edge"},
+		"with the object still there, it is not":                   {present, nil, self, health.Behind, v1alpha1.ReasonStillPresent, "edge"},
+		"with the object being deleted, it is not":                 {deleting, nil, self, health.Progressing, v1alpha1.ReasonPruning, "edge"},
 		"with the object gone and the creator there, it is not":    {health.Reconciler{Known: true}, []health.Creator{there}, self, health.Progressing, v1alpha1.ReasonCreatorDeleting, "edge"},
 		"with all seen to be gone, it is gone":                     {health.Reconciler{Known: true}, []health.Creator{gone}, self, health.Absent, v1alpha1.ReasonGone, "edge"},
 		"with another root, it is given up":                        {health.Reconciler{Known: true}, nil, rootless(self), health.Absent, v1alpha1.ReasonGivenUp, "edge"},
@@ -111,7 +117,7 @@ func TestJudgeGoneOfAnAbandonedCluster(t *testing.T) {
 	texts := golden.Of(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := health.Judge(tc.seen, tc.creators, tc.want)
+			got := health.Judge(live, tc.seen, tc.creators, tc.want)
 			texts.Add(name, got.Message)
 			if got.Phase != tc.phase || got.Reason != tc.reason || got.On != tc.on {
 				t.Errorf("got %s (%s, on %s), want %s (%s, on %s)", got.Phase, got.Reason, got.On, tc.phase, tc.reason, tc.on)
@@ -121,19 +127,18 @@ func TestJudgeGoneOfAnAbandonedCluster(t *testing.T) {
 }
 
 func TestJudgeOfAnAbandonedClusterWhatIsToStay(t *testing.T) {
-	abandoned := want
-	abandoned.Reconciler, abandoned.Creators = health.Cluster{Cluster: "edge", Abandoned: true}, health.Cluster{Cluster: "edge", Abandoned: true}
+	abandoned := health.Want{Reconciler: health.Cluster{Cluster: "edge", Abandoned: true}, Creators: health.Cluster{Cluster: "edge", Abandoned: true}}
 	texts := golden.Of(t)
 	for name, got := range map[string]health.Verdict{
-		"the reconciler object": health.Judge(health.Reconciler{}, nil, abandoned),
-		"the creator":           health.Judge(ready(), []health.Creator{{}}, abandoned),
+		"the reconciler object": health.Judge(live, health.Reconciler{}, nil, abandoned),
+		"the creator":           health.Judge(live, present, []health.Creator{{}}, abandoned),
 	} {
 		texts.Add(name, got.Message)
 		if got.Phase != health.Unknown || got.Reason != v1alpha1.ReasonClusterAbandoned || got.On != "edge" {
 			t.Errorf("%s: got %+v, want %s", name, got, health.Unknown)
 		}
 	}
-	if got := health.Judge(ready(), nil, abandoned); got.Phase != health.Ready {
+	if got := health.Judge(live, present, nil, abandoned); got.Phase != health.Ready {
 		t.Errorf("a cluster that answers: got %s (%s)", got.Phase, got.Message)
 	}
 }

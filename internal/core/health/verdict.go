@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
@@ -99,27 +97,32 @@ type Verdict struct {
 	// AwaitsRoot reports whether the root or its source must act next, so their
 	// problems are worth reporting.
 	AwaitsRoot bool
+	// Applied reports whether the reconciler has applied what base has, and deleted what base no longer has, healthy
+	// or not.
+	Applied bool
 }
 
-func verdict(p Phase, reason v1alpha1.Reason, format string, args ...any) Verdict {
+// Say makes a verdict with a message.
+func Say(p Phase, reason v1alpha1.Reason, format string, args ...any) Verdict {
 	return Verdict{Phase: p, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
 // Judge draws the verdict on a tier from what was seen of its reconciler object
-// and of the clusters that it creates.
-func Judge(r Reconciler, creators []Creator, want Want) Verdict {
-	v := judge(r, creators, want)
+// and of the clusters that it creates. own is what the kind of reconciler says of an object that is
+// there as base has it, and may work.
+func Judge(own Verdict, r Reconciler, creators []Creator, want Want) Verdict {
+	v := judge(own, r, creators, want)
 	v.On = cmp.Or(v.On, want.Reconciler.Cluster)
 	return v
 }
 
 // judge checks the reconciler first and creators only when that is ready: a creator that is
 // not ready before its object was applied says nothing.
-func judge(r Reconciler, creators []Creator, want Want) Verdict {
+func judge(own Verdict, r Reconciler, creators []Creator, want Want) Verdict {
 	if want.Gone {
 		return judgeGone(r, creators, want)
 	}
-	v := judgeReconciler(r, want)
+	v := judgeReconciler(own, r, want)
 	if v.Phase != Ready {
 		return v
 	}
@@ -128,7 +131,7 @@ func judge(r Reconciler, creators []Creator, want Want) Verdict {
 			return of(c, want.Creators, v)
 		}
 	}
-	return Verdict{Phase: Ready, Reason: v1alpha1.ReasonHealthy, Message: "healthy"}
+	return Verdict{Phase: Ready, Reason: v1alpha1.ReasonHealthy, Message: "healthy", Applied: true}
 }
 
 // of makes a verdict one on a creator.
@@ -148,16 +151,16 @@ func judgeGone(r Reconciler, creators []Creator, want Want) Verdict {
 	case !r.Known && want.Reconciler.Abandoned:
 		given = want.Reconciler
 	case !r.Known:
-		return verdict(Unknown, silence(r), "%s%s", unasked("the cluster", r.Message), want.Reconciler.advice())
+		return Say(Unknown, silence(r), "%s%s", unasked("the cluster", r.Message), want.Reconciler.advice())
 	case r.Found && !r.Deleting:
-		return awaiting(verdict(Behind, v1alpha1.ReasonStillPresent, "the reconciler object is still there"))
+		return Say(Behind, v1alpha1.ReasonStillPresent, "the reconciler object is still there").Awaiting()
 	case r.Found:
-		return verdict(Progressing, v1alpha1.ReasonPruning, "the reconciler is deleting what it applied")
+		return Say(Progressing, v1alpha1.ReasonPruning, "the reconciler is deleting what it applied")
 	}
 	for _, c := range creators {
 		switch {
 		case c.Known && c.Found:
-			return of(c, want.Creators, verdict(Progressing, v1alpha1.ReasonCreatorDeleting, "the creator%s is still being deleted", named(c)))
+			return of(c, want.Creators, Say(Progressing, v1alpha1.ReasonCreatorDeleting, "the creator%s is still being deleted", named(c)))
 		case !c.Known && !want.Creators.Abandoned:
 			return of(c, want.Creators, creatorUnknown(c, want.Creators.advice()))
 		case !c.Known:
@@ -169,145 +172,49 @@ func judgeGone(r Reconciler, creators []Creator, want Want) Verdict {
 	case want.Reconciler.Abandoned:
 		given = want.Reconciler
 	default:
-		return awaiting(verdict(Unknown, v1alpha1.ReasonRootGone, "whether it is gone is not known: the root is not found on the cluster either, which may be another or a new one"))
+		return Say(Unknown, v1alpha1.ReasonRootGone, "whether it is gone is not known: the root is not found on the cluster either, which may be another or a new one").Awaiting()
 	}
 	if given.Abandoned {
-		v := verdict(Absent, v1alpha1.ReasonGivenUp, "given up: cluster %s was abandoned", given.Cluster)
+		v := Say(Absent, v1alpha1.ReasonGivenUp, "given up: cluster %s was abandoned", given.Cluster)
 		v.On = given.Cluster
 		return v
 	}
-	return verdict(Absent, v1alpha1.ReasonGone, "gone")
+	return Say(Absent, v1alpha1.ReasonGone, "gone")
 }
 
-// judgeReconciler goes from the object to what it reports. The order matters: each question makes
-// sense only if those before it are answered. Is it there, is it ours as base has it, may it work
-// at all, is what it finished what base has, and what is it working on now? Two revisions count:
-// the one that was applied last, which makes a tier ready, and the one that is being attempted,
-// which makes a failure the tier's own. A failure at a revision that does not have the tier yet is
-// about what was there before.
-func judgeReconciler(r Reconciler, want Want) Verdict {
+// judgeReconciler answers what is the same for each kind of reconciler: is its object there, is it ours as base has it,
+// and may it work at all? Only then it counts what the kind says of it.
+func judgeReconciler(own Verdict, r Reconciler, want Want) Verdict {
 	switch {
 	case !r.Known:
-		return want.Reconciler.staying(verdict(Unknown, silence(r), "%s", unasked("the cluster", r.Message)))
+		return want.Reconciler.staying(Say(Unknown, silence(r), "%s", unasked("the cluster", r.Message)))
 	case !r.Found:
-		return awaiting(verdict(Absent, v1alpha1.ReasonReconcilerMissing, "the reconciler object is not there yet"))
+		return Say(Absent, v1alpha1.ReasonReconcilerMissing, "the reconciler object is not there yet").Awaiting()
 	case r.Deleting:
-		return verdict(Progressing, v1alpha1.ReasonReconcilerDeleting, "the reconciler object is being deleted")
+		return Say(Progressing, v1alpha1.ReasonReconcilerDeleting, "the reconciler object is being deleted")
 	case want.Edited != "":
-		return verdict(Unknown, v1alpha1.ReasonReconcilerEdited, "%s", want.Edited)
+		return Say(Unknown, v1alpha1.ReasonReconcilerEdited, "%s", want.Edited)
 	case r.Rendered != want.Rendered || !Holds(want.Spec, r.Spec):
-		return awaiting(verdict(Behind, v1alpha1.ReasonReconcilerOutdated, "the live reconciler object is not the one in Git yet"))
+		return Say(Behind, v1alpha1.ReasonReconcilerOutdated, "the live reconciler object is not the one in Git yet").Awaiting()
 	case r.Suspended:
-		return verdict(Behind, v1alpha1.ReasonReconcilerSuspended, "the reconciler object is suspended; resume it")
-	case refused(r):
-		return verdict(Failed, failures[r.Reason], "%s: %s", r.Reason, r.Message)
+		return Say(Behind, v1alpha1.ReasonReconcilerSuspended, "the reconciler object is suspended; resume it")
 	}
-	if r.Ready == "True" && r.ObservedGeneration == r.Generation && r.ReadyGeneration == r.Generation {
-		switch want.At[r.Revision] {
-		case Matches:
-			return Verdict{Phase: Ready}
-		case MatchUnknown:
-			return verdict(Unknown, v1alpha1.ReasonRevisionUnknown, "the reconciler reports revision %q, which is not known here", r.Revision)
-		}
-	}
-	if stillReady(r, want) {
-		return Verdict{Phase: Ready}
-	}
-	switch want.At[r.AttemptedRevision] {
-	case MatchUnknown:
-		if r.AttemptedRevision != "" {
-			return verdict(Unknown, v1alpha1.ReasonRevisionUnknown, "the reconciler works on revision %q, which is not known here", r.AttemptedRevision)
-		}
-		return awaiting(verdict(Behind, v1alpha1.ReasonNotFetched, "the reconciler has not fetched anything yet%s", because(r)))
-	case Differs:
-		return awaiting(verdict(Behind, v1alpha1.ReasonRevisionBehind, "the reconciler is at %s, which does not have this yet%s", r.AttemptedRevision, because(r)))
-	}
-	if r.Ready == "False" && failed(r) {
-		return verdict(Failed, failures[r.Reason], "%s: %s", r.Reason, r.Message)
-	}
-	return verdict(Progressing, v1alpha1.ReasonNotReady, "applied, not ready yet%s", because(r))
+	return own
 }
 
 // Applied reports whether the reconciler has applied what base has, and deleted what base no longer
-// has, healthy or not.
-func Applied(r Reconciler, want Want) bool {
-	v := judgeReconciler(r, want)
-	unhealthy := r.Ready == "False" && r.Reason == reasonUnhealthy && r.ReadyGeneration == r.Generation
-	return v.Phase == Ready || unhealthy && (v.Phase == Failed || v.Phase == Progressing)
-}
+// has, healthy or not. own is what the kind of reconciler says of it.
+func Applied(own Verdict, r Reconciler, want Want) bool { return judgeReconciler(own, r, want).Applied }
 
-func awaiting(v Verdict) Verdict {
+// Awaiting is the verdict where the root or its source must act next.
+func (v Verdict) Awaiting() Verdict {
 	v.AwaitsRoot = true
 	return v
 }
 
-// stillReady reports whether the last finished reconciliation succeeded, with this spec
-// and content, while another one runs at a commit that changes nothing here. Flux does
-// this with every tier at each commit, one dependency after the other; it says nothing
-// about their health. A retry after a failure differs only in LastResult: Flux sets Ready
-// to Unknown again, and observedGeneration and Revision are still those of the success
-// before.
-func stillReady(r Reconciler, want Want) bool {
-	undecided := r.Ready == "Unknown" || r.Ready == "False" && r.Reason == reasonDependency
-	return undecided && r.LastResult == reasonSucceeded && r.ObservedGeneration == r.Generation &&
-		want.At[r.Revision] == Matches && want.At[r.AttemptedRevision] == Matches
-}
-
-const (
-	// reasonDependency is Flux's reason while a dependency is not ready at the new commit.
-	reasonDependency = "DependencyNotReady"
-	// reasonUnhealthy is Flux's reason where it has applied and pruned, and objects are not healthy.
-	reasonUnhealthy = "HealthCheckFailed"
-	// reasonSucceeded is Flux's reason for a success.
-	reasonSucceeded = "ReconciliationSucceeded"
-)
-
-// because returns Flux's own reason and message, in parentheses; "" while Ready is True.
-func because(r Reconciler) string {
-	if r.Reason == "" || r.Ready == "True" {
-		return ""
-	}
-	return fmt.Sprintf(" (%s: %s)", r.Reason, r.Message)
-}
-
-// failures are Flux's reasons for which waiting alone does not help, as reasons of ours.
-var failures = map[string]v1alpha1.Reason{
-	"ArtifactFailed":       v1alpha1.ReasonArtifactFailed,
-	"BuildFailed":          v1alpha1.ReasonBuildFailed,
-	"ReconciliationFailed": v1alpha1.ReasonApplyFailed,
-	"PruneFailed":          v1alpha1.ReasonPruneFailed,
-	"HealthCheckFailed":    v1alpha1.ReasonHealthCheckFailed,
-	"InvalidCELExpression": v1alpha1.ReasonInvalidExpression,
-	"FeatureGateDisabled":  v1alpha1.ReasonFeatureDisabled,
-	"AccessDenied":         v1alpha1.ReasonAccessDenied,
-}
-
-// refusals are those of them not to begin with a spec at all, so no revision
-// is ever attempted with it.
-var refusals = []string{"InvalidCELExpression", "FeatureGateDisabled", "AccessDenied"}
-
 // silence returns why a cluster could not be asked.
 func silence(r Reconciler) v1alpha1.Reason {
 	return cmp.Or(v1alpha1.Reason(r.Reason), v1alpha1.ReasonClusterSilent)
-}
-
-func refused(r Reconciler) bool {
-	return r.Ready == "False" && r.ReadyGeneration == r.Generation && slices.Contains(refusals, r.Reason)
-}
-
-// Flux's words in the message of a health check that failed.
-const (
-	// OutOfTime comes before the objects that were not ready when the time was over.
-	OutOfTime = "timeout waiting for"
-	// ObjectFailed marks, of such objects, one that said so itself.
-	ObjectFailed = "status: 'Failed'"
-)
-
-// failed reports whether a reconciliation failed, in contrast to a health check that only
-// timed out while no object had failed.
-func failed(r Reconciler) bool {
-	slow := strings.Contains(r.Message, OutOfTime) && !strings.Contains(r.Message, ObjectFailed)
-	return failures[r.Reason] != "" && !slow
 }
 
 // judgeCreator is Ready when the cluster is: the creator current, and its API server answering.
@@ -316,17 +223,17 @@ func judgeCreator(c Creator, on Cluster) Verdict {
 	case !c.Known:
 		return on.staying(creatorUnknown(c, ""))
 	case !c.Found:
-		return verdict(Progressing, v1alpha1.ReasonCreatorNotThere, "the creator is not there yet%s", suffix(c.Message))
+		return Say(Progressing, v1alpha1.ReasonCreatorNotThere, "the creator is not there yet%s", suffix(c.Message))
 	case !c.Current:
-		return verdict(Progressing, v1alpha1.ReasonClusterBeingCreated, "the cluster is being created%s", suffix(c.Message))
+		return Say(Progressing, v1alpha1.ReasonClusterBeingCreated, "the cluster is being created%s", suffix(c.Message))
 	case !c.Answers:
-		return verdict(Progressing, v1alpha1.ReasonAPIServerSilent, "the new cluster's API server does not answer yet%s", suffix(c.Message))
+		return Say(Progressing, v1alpha1.ReasonAPIServerSilent, "the new cluster's API server does not answer yet%s", suffix(c.Message))
 	}
 	return Verdict{Phase: Ready}
 }
 
 func creatorUnknown(c Creator, advice string) Verdict {
-	return verdict(Unknown, v1alpha1.ReasonCreatorSilent, "the state of the creator%s is unknown: %s%s", named(c), unasked("the management cluster", c.Message), advice)
+	return Say(Unknown, v1alpha1.ReasonCreatorSilent, "the state of the creator%s is unknown: %s%s", named(c), unasked("the management cluster", c.Message), advice)
 }
 
 // unasked says that a cluster cannot be asked; message names the cluster already, where it is not empty.

@@ -57,7 +57,7 @@ func (d *decider) sides(s *Seed, r *Repo, t *plan.Tier, others []string) (before
 	before, after = map[string]change.Object{}, map[string]change.Object{}
 	have := r.Entries[r.Head]
 	if had := have[t.ReconcilerFile()]; !had.IsZero() && !t.ReconcilerHash().IsZero() {
-		id := manifest.ID{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Namespace: t.Object.Namespace, Name: t.Object.Name}
+		id := t.ReconcilerID()
 		before[reconcilerName] = change.Object{ID: id, Hash: had}
 		after[reconcilerName] = change.Object{ID: id, Hash: t.ReconcilerHash()}
 	}

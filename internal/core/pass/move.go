@@ -79,7 +79,8 @@ func (d *tierDecider) appliedBase(entries bool) bool {
 		return false
 	}
 	observed := d.reconciler(reconcilerKey(d.tier))
-	return health.Applied(observed, d.want(observed, entries))
+	want := d.want(observed, entries)
+	return health.Applied(d.tier.Delivery().Judge(observed, want), observed, want)
 }
 
 // holding returns the files of the tier on base that have an object, which moves: that of the plan, and

@@ -143,7 +143,7 @@ func (d *decider) addOrphan(t *plan.Tier, files map[string]plan.Files) error {
 	if last == nil {
 		return manifest.Problem{Reason: v1alpha1.ReasonPlanLost, Repo: t.Repo, Path: file,
 			Message: fmt.Sprintf("no plan has %s any more, so it cannot be orphaned before it goes", file),
-			Next:    fmt.Sprintf("Set spec.deletionPolicy of Kustomization %s/%s on cluster %s to Orphan by hand.", t.Object.Namespace, t.Object.Name, t.Object.Cluster)}
+			Next:    t.Delivery().OrphanByHand(t.Object.Cluster, t.Object.Namespace, t.Object.Name)}
 	}
 	data := d.blob(t.Repo, last[file])
 	if d.missing {

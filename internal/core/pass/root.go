@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/delivery"
 	"github.com/furrow-dev/furrow/internal/core/health"
@@ -17,9 +15,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 )
-
-// sourceIgnore is the file by which people keep source-controller from files.
-const sourceIgnore = ".sourceignore"
 
 // rootKey returns the root that syncs a tier's reconciler file.
 func (d *decider) rootKey(seed string, t *plan.Tier) (health.RootKey, bool) {
@@ -44,18 +39,19 @@ func (d *tierDecider) judgeRoot(f *release.TierFacts) {
 		return
 	}
 	dir := cmp.Or(key.Path, ".")
-	have, root := d.at(d.tier.Repo, d.repo.Head, sourceIgnore, dir), d.root(key)
+	words := d.tier.Delivery().Words()
+	have, root := d.at(d.tier.Repo, d.repo.Head, words.IgnoreFile, dir), d.root(key)
 	if d.missing {
 		return
 	}
 	if have[dir].IsZero() {
 		f.RootUnfit = manifest.Problem{Reason: v1alpha1.ReasonRootMissing, Cluster: key.Cluster, Repo: d.tier.Repo, Path: key.Path,
 			Message: fmt.Sprintf("branch %s of %s has no directory %s for the root of cluster %s to sync", d.repo.Base, d.tier.Repo, key.Path, key.Cluster),
-			Next:    "Set the root up first (flux bootstrap makes the directory), or commit a README.md there"}
+			Next:    fmt.Sprintf("Set the root up first (%s), or commit a README.md there", words.MakeRoot)}
 		return
 	}
 	var ignores [2]string
-	if hash := have[sourceIgnore]; !hash.IsZero() {
+	if hash := have[words.IgnoreFile]; !hash.IsZero() {
 		ignores[0] = string(d.blob(d.tier.Repo, hash))
 	}
 	ignores[1] = root.Ignore
@@ -86,26 +82,27 @@ func (d *tierDecider) landing(ignores [2]string) []string {
 	return files
 }
 
-// leftOut returns which file of a tier Flux would not read, and why: it would take a tier for
+// leftOut returns which file of a tier the reconciler would not read, and why: it would take a tier for
 // healthy that is not whole.
 func (d *tierDecider) leftOut(key health.RootKey, root health.Root, ignored map[string]IgnoredBy) manifest.Problem {
-	for _, file := range d.landing([2]string{sourceIgnore}) {
+	words := d.tier.Delivery().Words()
+	for _, file := range d.landing([2]string{words.IgnoreFile}) {
 		var where string
 		switch ignored[file] {
 		case IgnoredByFile:
-			where = fmt.Sprintf("%s on branch %s of %s", sourceIgnore, d.repo.Base, d.tier.Repo)
+			where = fmt.Sprintf("%s on branch %s of %s", words.IgnoreFile, d.repo.Base, d.tier.Repo)
 		case IgnoredBySource:
-			where = fmt.Sprintf("spec.ignore of the GitRepository %s on cluster %s", root.Source, key.Cluster)
+			where = fmt.Sprintf("%s of the %s %s on cluster %s", words.IgnoreField, words.Source, root.Source, key.Cluster)
 		default:
 			continue
 		}
 		return manifest.Problem{Reason: v1alpha1.ReasonRootIgnores, Cluster: key.Cluster, Path: file,
-			Message: fmt.Sprintf("%s keeps Flux from reading %s", where, file), Next: "Take the pattern out, or except that path after it"}
+			Message: fmt.Sprintf("%s keeps %s from reading %s", where, words.Reconciler, file), Next: "Take the pattern out, or except that path after it"}
 	}
 	return manifest.Problem{}
 }
 
-// rootInGit returns what is wrong with the root's directory on base, which Flux builds as a whole.
+// rootInGit returns what is wrong with the root's directory on base, which the reconciler builds as a whole.
 func (d *tierDecider) rootInGit(key health.RootKey, folder delivery.Folder) manifest.Problem {
 	in := func(p manifest.Problem) manifest.Problem {
 		p.Cluster, p.Repo, p.Path = key.Cluster, d.tier.Repo, p.Source.File
@@ -119,8 +116,7 @@ func (d *tierDecider) rootInGit(key health.RootKey, folder delivery.Folder) mani
 		}
 		return unfit
 	}
-	object := manifest.ID{Group: kustomizev1.GroupVersion.Group, Kind: kustomizev1.KustomizationKind, Namespace: d.tier.Object.Namespace, Name: d.tier.Object.Name}
-	if claim, claimed := d.tier.Delivery().Claims(folder, object, d.tier.ReconcilerFile()); claimed {
+	if claim, claimed := d.tier.Delivery().Claims(folder, d.tier.ReconcilerID(), d.tier.ReconcilerFile()); claimed {
 		return in(claim)
 	}
 	return manifest.Problem{}
@@ -149,10 +145,11 @@ func (d *tierDecider) rootOnCluster(update bool) (unfit, unknown manifest.Proble
 	if update {
 		root.Ready = ""
 	}
-	return health.RootUnfit(root, want), health.RootUnknown(root, want)
+	kind := d.tier.Delivery()
+	return kind.RootUnfit(root, want), kind.RootUnknown(root, want)
 }
 
-// wantedRoot returns a root, and what Furrow wants of it. It asks how people merge only where Flux verifies
+// wantedRoot returns a root, and what Furrow wants of it. It asks how people merge only where the source verifies
 // signatures.
 func (d *tierDecider) wantedRoot(key health.RootKey) (health.Root, health.WantRoot) {
 	root := d.root(key)
@@ -250,14 +247,14 @@ func (m *mergedBy) add(s *Seed, t *plan.Tier) {
 	m.seen[key] = true
 	root, want := m.decideTier(s.Plan, t, s.previous).wantedRoot(key)
 	m.verifies = m.verifies || root.Verifies()
-	accepted, problem := health.MergeBy(root, want)
+	accepted, problem := t.Delivery().MergeBy(root, want)
 	switch {
 	case m.by.Refused.Reason != "":
 	case len(accepted) == 0 && root.Verify.Failed: // whatever is merged, it refuses the branch as before
 	case len(accepted) == 0:
 		m.by.Refused = problem
 	default:
-		m.narrow(key.Cluster, root, accepted)
+		m.narrow(t.Delivery().Words().Source, key.Cluster, root, accepted)
 		if problem.Repo = m.repo; problem.Reason != "" && !slices.ContainsFunc(m.by.Warnings, func(had manifest.Problem) bool { return had.Next == problem.Next }) {
 			m.by.Warnings = append(m.by.Warnings, problem)
 		}
@@ -268,7 +265,7 @@ func (m *mergedBy) add(s *Seed, t *plan.Tier) {
 }
 
 // narrow leaves the ways that one more root accepts.
-func (m *mergedBy) narrow(cluster string, root health.Root, accepted []merging.Way) {
+func (m *mergedBy) narrow(source, cluster string, root health.Root, accepted []merging.Way) {
 	first := m.by.Ways == nil
 	var ways []string
 	for _, w := range accepted {
@@ -277,7 +274,7 @@ func (m *mergedBy) narrow(cluster string, root health.Root, accepted []merging.W
 		}
 	}
 	if first || len(ways) < len(m.by.Ways) {
-		m.narrowed = append(m.narrowed, fmt.Sprintf("the GitRepository %s on cluster %s accepts what is merged by %s only", root.Source, cluster, merging.Names(accepted)))
+		m.narrowed = append(m.narrowed, fmt.Sprintf("the %s %s on cluster %s accepts what is merged by %s only", source, root.Source, cluster, merging.Names(accepted)))
 		m.secrets = append(m.secrets, fmt.Sprintf("%s on cluster %s", root.Verify.Secret, cluster))
 	}
 	if m.by.Ways = ways; len(ways) == 0 {

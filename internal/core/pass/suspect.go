@@ -468,9 +468,7 @@ func (d *decider) applies(repo string, r *Repo, t *plan.Tier) bool {
 	if err != nil || len(objects) != 1 {
 		return false
 	}
-	o := objects[0]
-	at, _ := o.Map("spec")["path"].(string)
-	return o.ID.Kind == "Kustomization" && o.ID.Namespace == t.Object.Namespace && o.ID.Name == t.Object.Name && path.Clean(at) == t.Dir()
+	return t.Delivery().Applies(objects[0], t.Object.Namespace, t.Object.Name, t.Dir())
 }
 
 // unverified warns of a plan that is not used, and names its author.

@@ -335,10 +335,11 @@ func (d *tierDecider) leftBehind() manifest.Problem {
 	if !d.reconciler(reconcilerKey(d.tier)).LeavesAll() || d.abandoned[d.tier.Cluster] {
 		return manifest.Problem{}
 	}
-	k := d.tier.Object
+	k, kind := d.tier.Object, d.tier.Delivery()
+	words := kind.Words()
 	return manifest.Problem{Reason: v1alpha1.ReasonReconcilerSuspended, Cluster: k.Cluster, Object: k.Namespace + "/" + k.Name,
-		Message: fmt.Sprintf("Kustomization %s/%s on cluster %s is suspended, and Flux leaves everything there when it goes", k.Namespace, k.Name, k.Cluster),
-		Next:    fmt.Sprintf("Resume it first: flux resume kustomization %s -n %s", k.Name, k.Namespace)}
+		Message: fmt.Sprintf("%s %s/%s on cluster %s is suspended, and %s leaves everything there when it goes", words.Object.Kind, k.Namespace, k.Name, k.Cluster, words.Reconciler),
+		Next:    "Resume it first: " + kind.Resume(k.Namespace, k.Name)}
 }
 
 // verdict judges a tier that is on base.
@@ -368,7 +369,7 @@ func (d *tierDecider) judge() health.Verdict {
 	if d.missing {
 		return health.Verdict{}
 	}
-	v := health.Judge(observed, creators, want)
+	v := health.Judge(d.tier.Delivery().Judge(observed, want), observed, creators, want)
 	if v.AwaitsRoot {
 		unfit, unknown := d.rootOnCluster(false)
 		if unfit.Reason+unknown.Reason != "" {

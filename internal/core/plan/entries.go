@@ -8,6 +8,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/delivery"
 	"github.com/furrow-dev/furrow/internal/core/delivery/kinds"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // Mode says what lies at an entry's path.
@@ -116,6 +117,12 @@ func (t *Tier) gone() Tier {
 
 // Delivery returns what is known of the kind of reconciler; nil if this version does not know it.
 func (t *Tier) Delivery() delivery.Kind { return kinds.All[t.Reconciler] }
+
+// ReconcilerID is the identity of the reconciler object.
+func (t *Tier) ReconcilerID() manifest.ID {
+	kind := t.Delivery().Words().Object
+	return manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: t.Object.Namespace, Name: t.Object.Name}
+}
 
 // checkTier refuses a tier that this version could not have written.
 func (p *Plan) checkTier(t *Tier) error {

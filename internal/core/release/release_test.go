@@ -116,7 +116,7 @@ func (f *fixture) orphaning(tiers ...layout.Tier) *fixture {
 
 // givenUp is the verdict on a tier that should be gone from an abandoned cluster which is silent.
 func givenUp() health.Verdict {
-	return health.Judge(health.Reconciler{}, nil, health.Want{Gone: true, Reconciler: health.Cluster{Cluster: "edge", Abandoned: true}})
+	return health.Judge(health.Verdict{}, health.Reconciler{}, nil, health.Want{Gone: true, Reconciler: health.Cluster{Cluster: "edge", Abandoned: true}})
 }
 
 func TestOrphansFirst(t *testing.T) {

@@ -131,7 +131,7 @@ const (
 )
 
 // Describe says what a proposal does. What differs between several tiers becomes the more general
-// of the two ("Update", "Flux"), and equal changes are shown once, with the tiers that have them: a
+// of the two ("Update", or the name of the reconciler alone), and equal changes are shown once, with the tiers that have them: a
 // group of a hundred clusters is mostly one text.
 func (s *Seed) Describe(p Proposal) template.Proposal {
 	d := &description{Seed: s, Proposal: p}
@@ -168,7 +168,7 @@ func (s *Seed) Describe(p Proposal) template.Proposal {
 	return d.out
 }
 
-func reconciler(t Tier) string { return "Flux on " + t.Object.Cluster }
+func reconciler(t Tier) string { return t.Delivery().Words().Reconciler + " on " + t.Object.Cluster }
 
 // asked shows who asked for something.
 func (d *description) asked(r *release.Request) template.Request {
@@ -218,7 +218,7 @@ func (d *description) members() {
 			d.out.Verb = Update
 		}
 		if reconciler(t) != d.out.ReconciledBy {
-			d.out.ReconciledBy = "Flux"
+			d.out.ReconciledBy = t.Delivery().Words().Reconciler
 		}
 		d.out.Removal, d.out.Abandoned = d.out.Removal && t.Gone(), d.out.Abandoned && t.Abandoned
 		number := d.plan.Name(t.Tier).Number()
@@ -353,7 +353,7 @@ func (d *description) reconcilers() {
 		}
 	}
 	for _, l := range lines {
-		name := d.show("Kustomization/" + l.first.Object.Namespace + "/" + l.first.Object.Name)
+		name := d.show(l.first.Delivery().Words().Object.Kind + "/" + l.first.Object.Namespace + "/" + l.first.Object.Name)
 		if l.count > 1 {
 			name += fmt.Sprintf(" and %d like it", l.count-1)
 		}

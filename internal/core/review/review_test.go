@@ -24,8 +24,8 @@ func planOn(n int) *plan.Plan {
 	for i := range n {
 		cluster := fmt.Sprintf("c%03d", i)
 		p.Tiers = append(p.Tiers,
-			plan.Tier{Cluster: cluster, Object: plan.ReconcilerObject{Cluster: cluster}},
-			plan.Tier{Cluster: cluster, Ordinal: 1, Object: plan.ReconcilerObject{Cluster: cluster}, Prerequisites: []plan.Prerequisite{{Cluster: cluster, Why: "b waits for a"}}})
+			plan.Tier{Cluster: cluster, Reconciler: "Flux", Object: plan.ReconcilerObject{Cluster: cluster}},
+			plan.Tier{Cluster: cluster, Reconciler: "Flux", Ordinal: 1, Object: plan.ReconcilerObject{Cluster: cluster}, Prerequisites: []plan.Prerequisite{{Cluster: cluster, Why: "b waits for a"}}})
 	}
 	return p
 }

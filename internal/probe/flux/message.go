@@ -1,6 +1,8 @@
 package flux
 
 import (
+	kind "github.com/furrow-dev/furrow/internal/core/delivery/flux"
+
 	"cmp"
 	"context"
 	"crypto/x509"
@@ -13,7 +15,6 @@ import (
 	"syscall"
 	"unicode"
 
-	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/redact"
 	"github.com/furrow-dev/furrow/internal/core/truncate"
 )
@@ -43,7 +44,7 @@ const (
 )
 
 var (
-	waiting = regexp.MustCompile(`(?:` + health.OutOfTime + `|stalled resources): \[(.*)\]`)
+	waiting = regexp.MustCompile(`(?:` + kind.OutOfTime + `|stalled resources): \[(.*)\]`)
 	// entry is where the next object of such a list begins.
 	entry = regexp.MustCompile(`, (?:[A-Z][A-Za-z0-9]*/\S+ status: '|can't determine status for )`)
 )
@@ -87,7 +88,7 @@ func sortWaiting(message string) string {
 	}
 	objects = append(objects, list)
 	slices.SortFunc(objects, func(a, b string) int {
-		return cmp.Or(strings.Count(b, health.ObjectFailed)-strings.Count(a, health.ObjectFailed), strings.Compare(a, b))
+		return cmp.Or(strings.Count(b, kind.ObjectFailed)-strings.Count(a, kind.ObjectFailed), strings.Compare(a, b))
 	})
 	return message[:at[2]] + strings.Join(objects, ", ") + message[at[3]:]
 }
@@ -99,8 +100,8 @@ func cut(message string) string {
 		return message
 	}
 	end := more
-	if strings.LastIndex(message, health.OutOfTime) > maxMessage-len(health.OutOfTime)-len(more) && !strings.Contains(message[:maxMessage-len(health.OutOfTime)-2*len(more)-2], health.OutOfTime) {
-		end = more + " " + health.OutOfTime + " " + more
+	if strings.LastIndex(message, kind.OutOfTime) > maxMessage-len(kind.OutOfTime)-len(more) && !strings.Contains(message[:maxMessage-len(kind.OutOfTime)-2*len(more)-2], kind.OutOfTime) {
+		end = more + " " + kind.OutOfTime + " " + more
 	}
 	return truncate.Prefix(message, maxMessage-len(end)) + end
 }

@@ -1,12 +1,12 @@
 package flux
 
 import (
+	kind "github.com/furrow-dev/furrow/internal/core/delivery/flux"
+
 	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/furrow-dev/furrow/internal/core/health"
 )
 
 func TestStable(t *testing.T) {
@@ -74,19 +74,19 @@ func TestStable(t *testing.T) {
 }
 
 func TestStableIsBounded(t *testing.T) {
-	for _, tail := range []string{"", health.OutOfTime, health.OutOfTime + strings.Repeat("ü", maxMessage)} {
+	for _, tail := range []string{"", kind.OutOfTime, kind.OutOfTime + strings.Repeat("ü", maxMessage)} {
 		for n := range 40 {
 			message := stable(strings.Repeat("x", n) + strings.Repeat("ü€", maxMessage/2) + tail)
 			if len(message) > maxMessage || !utf8.ValidString(message) {
 				t.Fatalf("%d bytes, valid: %t", len(message), utf8.ValidString(message))
 			}
-			if !strings.HasSuffix(message, "…") || strings.Contains(message, health.OutOfTime) != (tail != "") {
+			if !strings.HasSuffix(message, "…") || strings.Contains(message, kind.OutOfTime) != (tail != "") {
 				t.Fatalf("got %s", message)
 			}
 		}
 	}
 	for n := maxMessage - 60; n < maxMessage+10; n++ {
-		if got := stable(strings.Repeat("x", n) + health.OutOfTime + strings.Repeat("y", 80)); !strings.Contains(got, health.OutOfTime) || len(got) > maxMessage {
+		if got := stable(strings.Repeat("x", n) + kind.OutOfTime + strings.Repeat("y", 80)); !strings.Contains(got, kind.OutOfTime) || len(got) > maxMessage {
 			t.Fatalf("at %d: %s", n, got)
 		}
 	}
@@ -99,7 +99,7 @@ func TestAnObjectThatFailedIsSeenInALongMessage(t *testing.T) {
 	}
 	waiting = append(waiting, "Widget/default/w status: 'Failed'")
 	message := stable("health check failed after 5m0.01s: timeout waiting for: [" + strings.Join(waiting, ", ") + "]")
-	if len(message) > maxMessage || !strings.Contains(message, health.OutOfTime) || !strings.Contains(message, health.ObjectFailed) {
+	if len(message) > maxMessage || !strings.Contains(message, kind.OutOfTime) || !strings.Contains(message, kind.ObjectFailed) {
 		t.Errorf("got %s", message)
 	}
 }

@@ -36,7 +36,7 @@ func tierNow(s *session) (shown, live health.Reconciler) {
 
 // verdictOn judges the tier as if base had what was applied.
 func verdictOn(r health.Reconciler) health.Phase {
-	return health.Judge(r, nil, health.Want{At: map[string]health.Match{"r1": health.Matches, "r2": health.Matches}}).Phase
+	return judged(r, health.Want{At: map[string]health.Match{"r1": health.Matches, "r2": health.Matches}}).Phase
 }
 
 // state is one of the tier: of a generation, with another revision being applied.

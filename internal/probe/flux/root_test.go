@@ -1,6 +1,8 @@
 package flux
 
 import (
+	kind "github.com/furrow-dev/furrow/internal/core/delivery/flux"
+
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -109,7 +111,7 @@ func TestARootOfMoreThanTheDirectoryIsFoundAndNotFit(t *testing.T) {
 		}
 		root := row.root
 		root.SourceFound, root.URL, root.Branch = true, "https://forge/o/r", "main"
-		got := health.RootUnfit(root, health.WantRoot{Cluster: "edge-1", Path: "clusters/edge-1", Source: "flux-system/flux-system", URL: "https://forge/o/r", Branch: "main"})
+		got := kind.Kind{}.RootUnfit(root, health.WantRoot{Cluster: "edge-1", Path: "clusters/edge-1", Source: "flux-system/flux-system", URL: "https://forge/o/r", Branch: "main"})
 		if got.Reason != want || want != "" && got.Object != "flux-system/flux-system" {
 			t.Errorf("%q: got %+v, want %q", path, got, want)
 		}

@@ -1,6 +1,8 @@
 package flux
 
 import (
+	kind "github.com/furrow-dev/furrow/internal/core/delivery/flux"
+
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -69,7 +71,7 @@ func (v verdicts) of(t *testing.T, name string, differs ...string) health.Verdic
 	for _, revision := range differs {
 		want.At["main@sha1:"+revision] = health.Differs
 	}
-	return health.Judge(seen, nil, want)
+	return judged(seen, want)
 }
 
 // await waits for a verdict.
@@ -214,7 +216,7 @@ func testVerdicts(t *testing.T, ch *Channel, edge *servers.Cluster, fleet fleetR
 		t.Errorf("what is being deleted is %+v: the test does not show what it should", seen)
 	}
 	gone := func() health.Verdict {
-		return health.Judge(reconciler(t, ch, tierKey("held")), nil, health.Want{Gone: true, RootFound: true})
+		return judged(reconciler(t, ch, tierKey("held")), health.Want{Gone: true, RootFound: true})
 	}
 	if got := gone(); got.Phase != health.Progressing {
 		t.Errorf("its removal is %+v", got)
@@ -256,7 +258,7 @@ func testVerdicts(t *testing.T, ch *Channel, edge *servers.Cluster, fleet fleetR
 	v.match["main@sha1:"+third] = health.Matches
 	eventually(t, time.Minute, "the message says that the source cannot fetch", func() bool {
 		r := root(t, ch, probe.RootKey{Cluster: "edge", Path: "clusters/edge"})
-		return health.RootUnfit(r, health.WantRoot{Cluster: "edge", Path: "clusters/edge", URL: r.URL, Branch: "main"}).Reason == v1alpha1.ReasonRootSourceFailed
+		return kind.Kind{}.RootUnfit(r, health.WantRoot{Cluster: "edge", Path: "clusters/edge", URL: r.URL, Branch: "main"}).Reason == v1alpha1.ReasonRootSourceFailed
 	})
 	if seen := reconciler(t, ch, tierKey("steady")); seen.Ready != "True" {
 		t.Errorf("the tier is %+v: the test does not show what it should", seen)
@@ -264,4 +266,9 @@ func testVerdicts(t *testing.T, ch *Channel, edge *servers.Cluster, fleet fleetR
 	v.await(t, "steady", health.Behind, "does not have this yet", first, second)
 
 	v.await(t, "slow", health.Progressing, "timeout waiting for")
+}
+
+// judged is the verdict on a tier that creates no cluster.
+func judged(r health.Reconciler, want health.Want) health.Verdict {
+	return health.Judge(kind.Kind{}.Judge(r, want), r, nil, want)
 }

@@ -1,5 +1,3 @@
-// Package flux is the kind of delivery by which the kustomize-controller of a cluster applies its tiers. How it
-// really behaves is in docs/decisions/0006.
 package flux
 
 import (
@@ -20,9 +18,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/templates"
 )
-
-// Kind implements delivery.Kind.
-type Kind struct{}
 
 // BuiltIn implements delivery.Kind.
 func (Kind) BuiltIn() template.Text {

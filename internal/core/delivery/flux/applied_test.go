@@ -1,4 +1,4 @@
-package health_test
+package flux_test
 
 import (
 	"testing"
@@ -24,7 +24,7 @@ func TestAppliedIsNotHealthy(t *testing.T) {
 	}
 	for sentence, c := range tests {
 		t.Run(sentence, func(t *testing.T) {
-			if got := health.Applied(c.seen, want); got != c.want {
+			if got := health.Applied(kind.Judge(c.seen, want), c.seen, want); got != c.want {
 				t.Errorf("applied: %t", got)
 			}
 		})

@@ -1,4 +1,4 @@
-package health_test
+package flux_test
 
 import (
 	"testing"
@@ -68,10 +68,10 @@ func TestASourceThatVerifiesSignaturesHasToAcceptWhatIsMerged(t *testing.T) {
 			if c.source != "" {
 				r.SourceReady, r.Ready, r.Reason = c.source, "False", "ArtifactFailed"
 			}
-			if got := health.RootUnfit(r, w).Reason; got != c.wantUnfit {
+			if got := kind.RootUnfit(r, w).Reason; got != c.wantUnfit {
 				t.Errorf("unfit: %q, want %q", got, c.wantUnfit)
 			}
-			if got := health.RootUnknown(r, w).Reason; got != c.wantUnknown {
+			if got := kind.RootUnknown(r, w).Reason; got != c.wantUnknown {
 				t.Errorf("unknown: %q, want %q", got, c.wantUnknown)
 			}
 		})
@@ -115,8 +115,8 @@ func TestWhatIsReportedOfKeysAndVerification(t *testing.T) {
 			if c.keys != "" {
 				r.Verify = health.Verify{Mode: "HEAD", Keys: c.keys, Secret: "a/keys"}
 			}
-			got := health.RootUnfit(r, w)
-			if accepted, problem := health.MergeBy(r, w); got.Reason == "" {
+			got := kind.RootUnfit(r, w)
+			if accepted, problem := kind.MergeBy(r, w); got.Reason == "" {
 				got = problem
 			} else if len(accepted) > 0 || problem.Reason != got.Reason {
 				t.Errorf("the root is unfit, and merged by %v (%s)", accepted, problem.Reason)

@@ -1,4 +1,4 @@
-package health_test
+package flux_test
 
 import (
 	"strings"
@@ -97,7 +97,7 @@ func TestRootUnfit(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := health.RootUnfit(tc.root, wantRoot)
+			got := kind.RootUnfit(tc.root, wantRoot)
 			texts.Add(name, got.Text())
 			want := manifest.Problem{Reason: tc.reason, Object: tc.object, Cluster: "edge-1", Path: "clusters/edge-1", Message: got.Message, Next: got.Next}
 			if tc.reason == "" {
@@ -114,10 +114,10 @@ func TestRootUnfit(t *testing.T) {
 }
 
 func TestRootUnknown(t *testing.T) {
-	if got := health.RootUnknown(fit(), wantRoot); got.Reason != "" {
+	if got := kind.RootUnknown(fit(), wantRoot); got.Reason != "" {
 		t.Errorf("of a known root: %s", got)
 	}
-	got := health.RootUnknown(health.Root{Message: "no route to host"}, wantRoot)
+	got := kind.RootUnknown(health.Root{Message: "no route to host"}, wantRoot)
 	golden.Of(t).Add("no route", got.Text())
 	if got.Reason != v1alpha1.ReasonRootUnknown || got.Cluster != "edge-1" || got.Path != "clusters/edge-1" {
 		t.Errorf("got %+v", got)
@@ -125,7 +125,7 @@ func TestRootUnknown(t *testing.T) {
 }
 
 func TestRootOfTheWholeRepository(t *testing.T) {
-	got := health.RootUnfit(health.Root{Known: true}, health.WantRoot{Cluster: "edge-1", URL: "https://robot:s3cret@git.example/org/fleet"})
+	got := kind.RootUnfit(health.Root{Known: true}, health.WantRoot{Cluster: "edge-1", URL: "https://robot:s3cret@git.example/org/fleet"})
 	golden.Of(t).Add("no root", got.Text())
 	if got.Reason != v1alpha1.ReasonRootMissing || got.Path != "" {
 		t.Errorf("got %+v", got)
@@ -135,7 +135,7 @@ func TestRootOfTheWholeRepository(t *testing.T) {
 func TestRootNeedNotNameItsSourceWhereThatIsNotKnown(t *testing.T) {
 	anySource := wantRoot
 	anySource.Source = ""
-	if got := health.RootUnfit(fit(func(r *health.Root) { r.Source = "flux-system/fleet" }), anySource); got.Reason != "" {
+	if got := kind.RootUnfit(fit(func(r *health.Root) { r.Source = "flux-system/fleet" }), anySource); got.Reason != "" {
 		t.Errorf("got %s", got)
 	}
 }

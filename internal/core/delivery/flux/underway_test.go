@@ -1,4 +1,4 @@
-package health_test
+package flux_test
 
 import (
 	"testing"

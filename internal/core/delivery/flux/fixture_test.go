@@ -1,4 +1,4 @@
-package health_test
+package flux_test
 
 import (
 	"testing"
@@ -77,11 +77,16 @@ func judge(t *testing.T, tests map[string]judgement) {
 	texts := golden.Of(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := health.Judge(tc.seen, nil, want)
+			got := judged(tc.seen, want)
 			texts.Add(name, got.Message)
 			if got.Phase != tc.want || got.Reason != tc.reason || got.AwaitsRoot != tc.awaitsRoot {
 				t.Errorf("got %s (%s, awaits its root: %v), want %s (%s, %v)", got.Phase, got.Reason, got.AwaitsRoot, tc.want, tc.reason, tc.awaitsRoot)
 			}
 		})
 	}
+}
+
+// judged is the verdict on a tier that creates no cluster.
+func judged(r health.Reconciler, want health.Want) health.Verdict {
+	return health.Judge(kind.Judge(r, want), r, nil, want)
 }

@@ -1,4 +1,4 @@
-package health_test
+package flux_test
 
 import (
 	"testing"
@@ -59,14 +59,14 @@ func TestJudgeFormsOfRevisions(t *testing.T) {
 	for name, revision := range forms {
 		t.Run(name, func(t *testing.T) {
 			seen := ready(at(revision, revision))
-			if got := health.Judge(seen, nil, want); got.Phase != health.Unknown {
+			if got := judged(seen, want); got.Phase != health.Unknown {
 				t.Errorf("not known: got %s (%s)", got.Phase, got.Message)
 			}
 			for match, phase := range map[health.Match]health.Phase{
 				health.Matches: health.Ready, health.Differs: health.Behind, health.MatchUnknown: health.Unknown,
 			} {
 				known := health.Want{Rendered: want.Rendered, Spec: want.Spec, At: map[string]health.Match{revision: match}}
-				if got := health.Judge(seen, nil, known); got.Phase != phase {
+				if got := judged(seen, known); got.Phase != phase {
 					t.Errorf("%q: got %s (%s), want %s", match, got.Phase, got.Message, phase)
 				}
 			}
