@@ -521,6 +521,26 @@ func TestNothingKnowsADependencyRuleByItsName(t *testing.T) {
 	}
 }
 
+// TestOnlyDeliveryKnowsAReconcilerByItsName: what is different with a kind of reconciler is in its package.
+func TestOnlyDeliveryKnowsAReconcilerByItsName(t *testing.T) {
+	names := regexp.MustCompile(`(?i)flux|kustomiz`)
+	for _, dir := range []string{"core/health", "core/layout", "core/pass", "core/release", "core/review", "engine"} {
+		files, err := filepath.Glob(filepath.Join(root, "internal", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files (%v)", dir, len(files), err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := names.Find(text); found != nil && !strings.HasSuffix(file, "_test.go") {
+				t.Errorf("%s says %q: ask the kind of delivery", file, found)
+			}
+		}
+	}
+}
+
 // TestReasonsOfServersAreOnTheList: Git and forges name reasons by text, because they do not import the API.
 func TestReasonsOfServersAreOnTheList(t *testing.T) {
 	known := map[string]bool{}

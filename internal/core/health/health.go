@@ -11,13 +11,12 @@
 //     do not suffice: for some seconds after a merge they are still those of what was there before.
 //   - Failed is not final: the next observation may be better.
 //
-// Field names and reasons follow Flux's API (kustomize.toolkit.fluxcd.io/v1); what they mean at
-// each moment of a reconciliation is in docs/decisions/0006. Everything here is a pure function of
+// What a reconciler says of itself is judged by its kind (package delivery). Everything here is a pure function of
 // its arguments.
 package health
 
-// Reconciler is what a channel observed of one tier's reconciler object (a Flux
-// Kustomization) on the cluster whose reconciler acts for the tier.
+// Reconciler is what a channel observed of one tier's reconciler object on the cluster whose reconciler acts for the
+// tier.
 type Reconciler struct {
 	// Known is false when the cluster could not be asked; all else but Reason and Message is then
 	// zero.
@@ -32,7 +31,7 @@ type Reconciler struct {
 	Rendered string
 	// Spec is the live object's spec; the server may have added defaults.
 	Spec map[string]any
-	// Generation and ObservedGeneration are the object's, zero when absent. Flux moves
+	// Generation and ObservedGeneration are the object's, zero when absent. The reconciler moves
 	// the latter, with Revision, when a reconciliation of that generation succeeds, and
 	// when the spec is invalid for good.
 	Generation, ObservedGeneration int64
@@ -54,20 +53,19 @@ type Reconciler struct {
 	// conclusions and keep the one before; but it is forgotten once Ready has been
 	// Unknown for 30 s, because reconciling a healthy object again takes seconds. While
 	// it waits for a dependency, nothing is attempted and nothing is forgotten. It is
-	// empty if there was no conclusion. Flux's own status.history is not enough: it lacks
-	// failures before applying, and canceled health checks.
+	// empty if there was no conclusion.
 	LastResult string
 }
 
 // LeavesAll reports whether the reconciler would leave what it applied if its object were
-// deleted now: Flux prunes nothing for one that is suspended.
+// deleted now: nothing is pruned for one that is suspended.
 func (r Reconciler) LeavesAll() bool { return r.Known && r.Found && !r.Deleting && r.Suspended }
 
 // Root is what a channel observed of the root that syncs a directory of a cluster.
 type Root struct {
 	// Known is false when the cluster could not be asked; all else but Message is then zero.
 	Known bool
-	// Found reports whether some Kustomization of the cluster syncs the directory.
+	// Found reports whether some reconciler object of the cluster syncs the directory.
 	Found bool
 	// Name is the root's, as namespace/name.
 	Name string

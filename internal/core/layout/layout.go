@@ -1,5 +1,5 @@
 // Package layout decides where everything lies in a GitOps repository: paths, branch names, and the
-// names of reconciler objects. It also reads the directory of a root as Flux would (Folder).
+// names of reconciler objects.
 //
 //	<root path>/furrow/<seed>/tier-00.yaml                   a tier's reconciler object
 //	<hub's root path>/furrow/<seed>/<cluster>/tier-00.yaml   the same behind a hub
@@ -117,8 +117,7 @@ func (t Tier) ReconcilerFile(prefix, root string, ofHub bool) string {
 // OwnDir returns the directory of Furrow's below the root path of a cluster.
 func OwnDir(prefix, root string) string { return path.Join(prefix, root, ownDir) }
 
-// maxLabel is the longest value of a label; Flux puts the name of a
-// Kustomization into one.
+// maxLabel is the longest value of a label: reconcilers put the name of their object into one.
 const maxLabel = 63
 
 // ReconcilerName returns the name of the tier's reconciler object. Seed and cluster are labels, so
