@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
@@ -311,7 +312,13 @@ func tierFacts(f *pass.Facts, s *pass.Seed, t *plan.Tier, status release.TierSta
 	if have.Health.Phase != "" {
 		out = append(out, [2]string{"health", fmt.Sprintf("%s (%s): %s", have.Health.Phase, have.Health.Reason, have.Health.Message)})
 	}
-	out = append(out, [2]string{"root", have.RootUnfit.Text() + have.RootUnknown.Text()})
+	root := ""
+	for _, p := range []*manifest.Problem{have.RootUnfit, have.RootUnknown} {
+		if p != nil {
+			root += p.Text()
+		}
+	}
+	out = append(out, [2]string{"root", root})
 	for _, wait := range status.Waits {
 		out = append(out, [2]string{"waits for", fmt.Sprintf("%s (%s): %s", wait.Tier, wait.State, wait.Why)})
 	}

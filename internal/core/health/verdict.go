@@ -99,7 +99,7 @@ type Verdict struct {
 	AwaitsRoot bool
 	// Applied reports whether the reconciler has applied what base has, and deleted what base no longer has, healthy
 	// or not.
-	Applied bool
+	Applied bool `json:"Applied,omitempty"`
 }
 
 // Say makes a verdict with a message.

@@ -68,6 +68,14 @@ type Problem struct {
 	Next string `json:"next,omitempty"`
 }
 
+// OrNil returns nil for a problem without a reason: values of which there are many keep pointers to what is rare.
+func (p Problem) OrNil() *Problem {
+	if p.Reason == "" {
+		return nil
+	}
+	return &p
+}
+
 // OfSeed returns what is wrong with a seed as a whole.
 func OfSeed(reason v1alpha1.Reason, seed, message, next string) Problem {
 	return Problem{Reason: reason, Seed: seed, Object: fmt.Sprintf("seed %q", seed), Message: message, Next: next}

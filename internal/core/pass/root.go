@@ -45,7 +45,7 @@ func (d *tierDecider) judgeRoot(f *release.TierFacts) {
 		return
 	}
 	if have[dir].IsZero() {
-		f.RootUnfit = manifest.Problem{Reason: v1alpha1.ReasonRootMissing, Cluster: key.Cluster, Repo: d.tier.Repo, Path: key.Path,
+		f.RootUnfit = &manifest.Problem{Reason: v1alpha1.ReasonRootMissing, Cluster: key.Cluster, Repo: d.tier.Repo, Path: key.Path,
 			Message: fmt.Sprintf("branch %s of %s has no directory %s for the root of cluster %s to sync", d.repo.Base, d.tier.Repo, key.Path, key.Cluster),
 			Next:    fmt.Sprintf("Set the root up first (%s), or commit a README.md there", words.MakeRoot)}
 		return
@@ -62,11 +62,12 @@ func (d *tierDecider) judgeRoot(f *release.TierFacts) {
 	if d.missing {
 		return
 	}
-	if f.RootUnfit = d.rootInGit(key, dirOnBase.Folder); f.RootUnfit.Reason == "" {
-		f.RootUnfit, f.RootUnknown = d.rootOnCluster(f.Base != release.BaseNothing)
+	if f.RootUnfit = d.rootInGit(key, dirOnBase.Folder).OrNil(); f.RootUnfit == nil {
+		unfit, unknown := d.rootOnCluster(f.Base != release.BaseNothing)
+		f.RootUnfit, f.RootUnknown = unfit.OrNil(), unknown.OrNil()
 	}
-	if f.RootUnfit.Reason == "" {
-		f.RootUnfit = d.leftOut(key, root, dirOnBase.Ignored)
+	if f.RootUnfit == nil {
+		f.RootUnfit = d.leftOut(key, root, dirOnBase.Ignored).OrNil()
 	}
 }
 

@@ -98,9 +98,9 @@ func (d *tierDecider) gather() (release.TierFacts, error) {
 	case release.BaseState(d.tier, f) != "":
 		f.Health = d.verdict()
 	case d.tier.Gone():
-		f.LeftBehind, f.Unprotected = d.leftBehind(), d.unprotected()
+		f.LeftBehind, f.Unprotected = d.leftBehind().OrNil(), d.unprotected().OrNil()
 	default:
-		f.RootNotAsked, f.Unprotected, f.OnlyMoves = true, d.unprotected(), d.onlyMoves()
+		f.RootNotAsked, f.Unprotected, f.OnlyMoves = true, d.unprotected().OrNil(), d.onlyMoves()
 	}
 	return f, nil
 }

@@ -122,13 +122,14 @@ func (d *decision) holdRemoval(reason v1alpha1.Reason, why string, unconfirmed [
 // unprotected: the tier loses an object that has moved to another one, and the reconciler could delete
 // it on the cluster.
 func unprotected(d *decision) (TierStatus, bool) {
-	switch d.have.Unprotected.Reason {
-	case "":
+	switch why := d.have.Unprotected; {
+	case why == nil:
 		return TierStatus{}, false
-	case v1alpha1.ReasonMovePending:
-		return because(Queued, d.have.Unprotected).shut(), true
+	case why.Reason == v1alpha1.ReasonMovePending:
+		return because(Queued, *why).shut(), true
+	default:
+		return because(Held, *why).shut(), true
 	}
-	return because(Held, d.have.Unprotected).shut(), true
 }
 
 // foreign: what Furrow did not put there is not overwritten unless a person asks
@@ -168,10 +169,10 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 	if p.Rejected {
 		return TierStatus{State: Rejected, Reason: v1alpha1.ReasonRejected, Message: rejection(p.Reason, d.name.Seed, p)}, true
 	}
-	s := because(Proposed, d.proposedText())
-	s.Waits, s.GateReason = d.waits(), d.have.LeftBehind.Reason
-	if s.GateReason != "" {
-		s.Gate = d.have.LeftBehind.Text()
+	open := d.proposedText()
+	s := TierStatus{State: Proposed, Reason: open.reason, Message: open.message, Waits: d.waits()}
+	if why := d.have.LeftBehind; why != nil {
+		s.Gate, s.GateReason = why.Text(), why.Reason
 	}
 	if h := d.pace.hold(d.name, false); h != nil && s.Gate == "" {
 		h.shut(&s, "")
@@ -195,14 +196,14 @@ func EditedOnPlainGit(branch string) string {
 }
 
 // proposedText returns what an open proposal with the present entries waits for.
-func (d *decision) proposedText() manifest.Problem {
+func (d *decision) proposedText() openProposal {
 	switch {
 	case d.tier.Gone():
-		return manifest.Problem{Reason: v1alpha1.ReasonRemovalOpen, Message: "waits to be merged: it removes the tier"}
+		return openProposal{v1alpha1.ReasonRemovalOpen, "waits to be merged: it removes the tier"}
 	case d.tier.Orphans():
-		return manifest.Problem{Reason: v1alpha1.ReasonOrphanOpen, Message: fmt.Sprintf("waits for review: it orphans the objects on abandoned cluster %s, before the tier is removed", d.name.Cluster)}
+		return openProposal{v1alpha1.ReasonOrphanOpen, fmt.Sprintf("waits for review: it orphans the objects on abandoned cluster %s, before the tier is removed", d.name.Cluster)}
 	}
-	return manifest.Problem{Reason: v1alpha1.ReasonProposalOpen, Message: "waits to be merged"}
+	return openProposal{v1alpha1.ReasonProposalOpen, "waits to be merged"}
 }
 
 // rejection says why a tier is not proposed, and what brings its proposal back. p is nil if its branch
@@ -296,14 +297,14 @@ func WaitText(seed string, waits []Wait) string {
 // person has to act.
 func unfit(d *decision) (TierStatus, bool) {
 	switch {
-	case d.have.LeftBehind.Reason != "":
-		return because(Held, d.have.LeftBehind), true
+	case d.have.LeftBehind != nil:
+		return because(Held, *d.have.LeftBehind), true
 	case d.have.RootNotAsked:
 		return TierStatus{State: Queued, Reason: v1alpha1.ReasonProposing, Message: "is about to be proposed", NeedsRoot: true}, true
-	case d.have.RootUnfit.Reason != "":
-		return because(Held, d.have.RootUnfit), true
-	case d.have.RootUnknown.Reason != "":
-		return because(Queued, d.have.RootUnknown), true
+	case d.have.RootUnfit != nil:
+		return because(Held, *d.have.RootUnfit), true
+	case d.have.RootUnknown != nil:
+		return because(Queued, *d.have.RootUnknown), true
 	}
 	return TierStatus{}, false
 }

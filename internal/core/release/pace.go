@@ -526,7 +526,7 @@ func (d *decision) cannotBegin() bool {
 		return true
 	}
 	rejected := d.have.Proposal != nil && d.have.Proposal.Rejected && d.proposed()
-	return rejected || d.have.Base == BaseForeign || d.have.LeftBehind.Reason != "" || d.have.RootUnfit.Reason != "" || d.have.RootUnknown.Reason != "" ||
+	return rejected || d.have.Base == BaseForeign || d.have.LeftBehind != nil || d.have.RootUnfit != nil || d.have.RootUnknown != nil ||
 		d.have.Closed == ClosedRejected || d.have.Closed == ClosedMerged
 }
 

@@ -159,19 +159,18 @@ type TierFacts struct {
 	// ClosedReason is why a person rejected it; empty where that is not known.
 	ClosedReason string
 	Health       health.Verdict
-	// RootUnfit says what is wrong with the root that would sync the tier; without a reason when it
-	// is fit.
-	RootUnfit manifest.Problem
-	// RootUnknown says why nothing is known of that root; without a reason when something is.
-	RootUnknown manifest.Problem
+	// RootUnfit says what is wrong with the root that would sync the tier; nil when it is fit.
+	RootUnfit *manifest.Problem `json:"RootUnfit,omitempty"`
+	// RootUnknown says why nothing is known of that root; nil when something is.
+	RootUnknown *manifest.Problem `json:"RootUnknown,omitempty"`
 	// RootNotAsked reports whether the root was not observed.
 	RootNotAsked bool
 	// LeftBehind says, of a tier that must go, why the reconciler would leave its objects
-	// behind if it went now, and what to do about it; without a reason if it would not.
-	LeftBehind manifest.Problem
+	// behind if it went now, and what to do about it; nil if it would not.
+	LeftBehind *manifest.Problem `json:"LeftBehind,omitempty"`
 	// Unprotected says why the reconciler could delete objects that move to other tiers if the tier
-	// got its entries now; without a reason if it would not.
-	Unprotected manifest.Problem `json:"Unprotected,omitzero"`
+	// got its entries now; nil if it would not.
+	Unprotected *manifest.Problem `json:"Unprotected,omitempty"`
 	// OnlyMoves reports whether the entries change nothing on base but objects that move.
 	OnlyMoves bool `json:"OnlyMoves,omitempty"`
 }
@@ -250,8 +249,8 @@ type TierStatus struct {
 	// Moves reports whether the tier is proposed with others now, so a proposal of
 	// it alone is superseded, or the reverse.
 	Moves bool
-	// proposed is reason and message once the proposal is open as wanted.
-	proposed manifest.Problem
+	// proposed is what the tier is once its proposal is open as wanted.
+	proposed openProposal
 	// others says why another tier of the same proposal must not be merged.
 	others string
 	// Gate says why an open proposal must not be merged whatever its branch holds; empty
@@ -300,6 +299,12 @@ func (s TierStatus) ShutReason() v1alpha1.Reason {
 // because makes a status of a problem.
 func because(state State, p manifest.Problem) TierStatus {
 	return TierStatus{State: state, Reason: p.Reason, On: p.Cluster, Object: p.Object, Path: p.Path, Message: p.Text()}
+}
+
+// openProposal says that a tier is proposed.
+type openProposal struct {
+	reason  v1alpha1.Reason
+	message string
 }
 
 // shut says the same of an open proposal of the tier.
@@ -474,7 +479,7 @@ func (r *Result) Proposed(tiers ...layout.Tier) {
 	for i := range r.Tiers {
 		if t := &r.Tiers[i]; proposed[t.Tier] {
 			t.State, t.Act, t.Stale, t.StaleReason = Proposed, ActNone, "", ""
-			t.Reason, t.Message = t.proposed.Reason, t.proposed.Message
+			t.Reason, t.Message = t.proposed.reason, t.proposed.message
 		}
 	}
 	for i := range r.Groups {

@@ -218,7 +218,7 @@ func TestNext(t *testing.T) {
 		"grafted anew when base changed under it, although the reconciler would leave what it applied": {
 			makePlan().removal().base(edge1, release.BaseEarlier).proposal(edge1, release.Proposal{Stale: true}).
 				on(edge1, func(f *release.TierFacts) {
-					f.LeftBehind = manifest.Problem{Reason: v1alpha1.ReasonReconcilerSuspended, Message: "it is suspended"}
+					f.LeftBehind = &manifest.Problem{Reason: v1alpha1.ReasonReconcilerSuspended, Message: "it is suspended"}
 				}), edge1,
 			want{State: release.Proposed, Reason: v1alpha1.ReasonReconcilerSuspended, Act: release.ActUpdate, Gate: v1alpha1.ReasonReconcilerSuspended},
 		},
@@ -287,7 +287,7 @@ func TestNext(t *testing.T) {
 		},
 		"Held while the root is not fit": {
 			makePlan().on(mgmt0, func(f *release.TierFacts) {
-				f.RootUnfit = manifest.Problem{Reason: v1alpha1.ReasonRootUnbuildable, Cluster: "mgmt", Object: "root", Path: "clusters/mgmt", Message: "kustomization.yaml"}
+				f.RootUnfit = &manifest.Problem{Reason: v1alpha1.ReasonRootUnbuildable, Cluster: "mgmt", Object: "root", Path: "clusters/mgmt", Message: "kustomization.yaml"}
 			}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonRootUnbuildable},
 		},
 		"Rejected when the rejected proposal is still there": {
@@ -495,7 +495,7 @@ func (f *fixture) moving(stage plan.Stage) *fixture {
 
 func TestMoves(t *testing.T) {
 	unprotected := func(reason v1alpha1.Reason) func(*release.TierFacts) {
-		return func(f *release.TierFacts) { f.Unprotected = manifest.Problem{Reason: reason} }
+		return func(f *release.TierFacts) { f.Unprotected = &manifest.Problem{Reason: reason} }
 	}
 	onlyMoves := func(f *release.TierFacts) { f.OnlyMoves = true }
 	// held is the plan with the tier of mgmt waiting for one of edge, where objects move.

@@ -133,7 +133,7 @@ func (f *fixture) happen(t *testing.T, words []string) {
 		})
 	case "leaves":
 		f.on(tier, func(facts *release.TierFacts) {
-			facts.LeftBehind = map[string]manifest.Problem{"everything": {Reason: v1alpha1.ReasonReconcilerSuspended, Message: "it is suspended"}}[words[2]]
+			facts.LeftBehind = map[string]*manifest.Problem{"everything": {Reason: v1alpha1.ReasonReconcilerSuspended, Message: "it is suspended"}}[words[2]]
 		})
 	case "proposal":
 		f.propose(tier, words[2:])
