@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -20,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/test/servers"
 )
@@ -31,6 +34,8 @@ type cluster struct {
 	http   *http.Client
 	// builtin are the resources that an empty API server has.
 	builtin map[schema.GroupVersionKind]resource
+	// marks counts how often something was awaited to be in force.
+	marks int
 }
 
 // resource is how a kind is reached.
@@ -235,28 +240,161 @@ func (c *cluster) awaitCRD(ctx context.Context, o *unstructured.Unstructured) er
 	})
 }
 
-// awaitConfigurations waits until all webhook configurations of a kind, Validating or Mutating, that
-// were applied are in force. The API server learns of them in order, so one more is applied, which
-// refuses a mark of its own, until it does.
-func (c *cluster) awaitConfigurations(ctx context.Context, kind string, mark int) error {
-	label := fmt.Sprintf("law-%s-%d", strings.ToLower(kind), mark)
-	o := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind + "WebhookConfiguration", "metadata": map[string]any{"name": "law"},
-		"webhooks": []any{map[string]any{
-			"name": "law.example.com", "admissionReviewVersions": []any{"v1"}, "sideEffects": "None", "failurePolicy": "Fail",
-			"clientConfig":   map[string]any{"service": map[string]any{"namespace": "default", "name": label}},
-			"objectSelector": map[string]any{"matchLabels": map[string]any{"law": label}},
-			"rules":          []any{map[string]any{"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "operations": []any{"CREATE"}, "resources": []any{"configmaps"}}},
-		}},
-	}}
-	if err := c.apply(ctx, resource{strings.ToLower(kind) + "webhookconfigurations", false}, o, false); err != nil {
-		return err
+// gates are the kinds by which an API server refuses objects.
+var gates = []string{"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"}
+
+// awaitInForce waits until all webhook configurations or admission policies of a kind that were applied or deleted are in
+// force. The API server learns of them in order, so one more is applied, which refuses a mark of its own, until it does.
+func (c *cluster) awaitInForce(ctx context.Context, kind string) error {
+	c.marks++
+	label := fmt.Sprintf("law-%d", c.marks)
+	text := markWebhook
+	if strings.HasSuffix(kind, "Policy") {
+		text = markPolicy
+	}
+	for _, document := range documents([]byte(strings.NewReplacer("KIND", kind, "MARK", label, "ACTION", markActions[kind]).Replace(text))) {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &o.Object); err != nil {
+			return err
+		}
+		if err := c.apply(ctx, c.builtin[o.GroupVersionKind()], o, false); err != nil {
+			return fmt.Errorf("apply %s law: %w", o.GetKind(), err)
+		}
 	}
 	probe := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "law", "labels": map[string]any{"law": label}}}
-	return until(ctx, "webhook configurations are in force", func(ctx context.Context) error {
+	return until(ctx, "each "+kind+" is in force", func(ctx context.Context) error {
 		err := c.call(ctx, http.MethodPost, "/api/v1/namespaces/default/configmaps", url.Values{"dryRun": {"All"}}, jsonType, probe, nil)
 		if err == nil {
-			return fmt.Errorf("the newest one is not")
+			return errors.New("the newest one is not")
+		}
+		return nil
+	})
+}
+
+const markWebhook = `apiVersion: admissionregistration.k8s.io/v1
+kind: KIND
+metadata: {name: law}
+webhooks:
+- name: law.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: Fail
+  clientConfig: {service: {namespace: default, name: MARK}}
+  objectSelector: {matchLabels: {law: MARK}}
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+`
+
+// Its condition cannot be evaluated, and so it refuses what it matches.
+const markPolicy = `apiVersion: admissionregistration.k8s.io/v1
+kind: KIND
+metadata: {name: law}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    objectSelector: {matchLabels: {law: MARK}}
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+  matchConditions: [{name: never, expression: "object.metadata.labels['absent'] == ''"}]
+ACTION
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: KINDBinding
+metadata: {name: law}
+spec: {policyName: law}
+`
+
+// markActions are what policies of each kind do; they get so far only if a condition holds.
+var markActions = map[string]string{
+	"ValidatingAdmissionPolicy": `  validations: [{expression: "false"}]`,
+	"MutatingAdmissionPolicy": `  reinvocationPolicy: Never
+  mutations: [{patchType: JSONPatch, jsonPatch: {expression: '[JSONPatch{op: "remove", path: "/data"}]'}}]`,
+}
+
+// awaitAddresses waits until Services may have the addresses of a ServiceCIDR.
+func (c *cluster) awaitAddresses(ctx context.Context, o *unstructured.Unstructured) error {
+	cidrs, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "cidrs")
+	prefix, err := netip.ParsePrefix(cidrs[0])
+	if err != nil {
+		return err
+	}
+	probe := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "law", "namespace": "default"},
+		"spec": map[string]any{"clusterIP": prefix.Addr().Next().String(), "ports": []any{map[string]any{"port": int64(80)}}},
+	}}
+	return until(ctx, "Services may have addresses of "+o.GetName(), func(ctx context.Context) error {
+		return c.takes(ctx, resource{"services", true}, probe)
+	})
+}
+
+// takes applies an object and deletes it again. A dry run does not say whether a Service may have its address: it asks any
+// one of the ranges.
+func (c *cluster) takes(ctx context.Context, r resource, o *unstructured.Unstructured) error {
+	if err := c.apply(ctx, r, o, false); err != nil {
+		return err
+	}
+	return c.call(ctx, http.MethodDelete, r.path(o), nil, jsonType, nil, nil)
+}
+
+// keepsToken waits until a token Secret has its token, and reports whether it has one: the controller manager deletes the
+// Secret of a ServiceAccount that does not exist.
+func (c *cluster) keepsToken(ctx context.Context, path string) (kept bool, err error) {
+	err = until(ctx, path+" has a token", func(ctx context.Context) error {
+		var secret struct{ Data struct{ Token string } }
+		err := c.call(ctx, http.MethodGet, path, nil, jsonType, nil, &secret)
+		var answer *refused
+		switch {
+		case errors.As(err, &answer) && answer.code == http.StatusNotFound:
+			return nil
+		case err == nil && secret.Data.Token == "":
+			return errors.New("it has none")
+		}
+		kept = err == nil
+		return err
+	})
+	return kept, err
+}
+
+// enforce has a ResourceQuota count from now on: as its controller does, it writes the status, by which the API server
+// counts. The API server learns of quotas in order, so it is in force when one more that refuses ConfigMaps is.
+func (c *cluster) enforce(ctx context.Context, quota *unstructured.Unstructured) error {
+	namespace := quota.GetNamespace()
+	mark := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ResourceQuota", "metadata": map[string]any{"name": "law", "namespace": namespace},
+		"spec": map[string]any{"hard": map[string]any{"count/configmaps": "0"}},
+	}}
+	quotas := resource{"resourcequotas", true}
+	if err := c.apply(ctx, quotas, mark, false); err != nil {
+		return err
+	}
+	for _, o := range []*unstructured.Unstructured{quota, mark} {
+		hard, _, _ := unstructured.NestedMap(o.Object, "spec", "hard")
+		used := map[string]any{}
+		for name := range hard {
+			used[name] = "0"
+		}
+		status := map[string]any{"status": map[string]any{"hard": hard, "used": used}}
+		if err := c.call(ctx, http.MethodPatch, quotas.path(o)+"/status", url.Values{"fieldManager": {"operator"}}, mergeType, status, nil); err != nil {
+			return fmt.Errorf("write the status of ResourceQuota %s: %w", o.GetName(), err)
+		}
+	}
+	probe := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "law"}}
+	exceeded := func(ctx context.Context) bool {
+		err := c.call(ctx, http.MethodPost, "/api/v1/namespaces/"+namespace+"/configmaps", url.Values{"dryRun": {"All"}}, jsonType, probe, nil)
+		return err != nil && strings.Contains(err.Error(), "exceeded quota: law")
+	}
+	if err := until(ctx, "the quotas of "+namespace+" count", func(ctx context.Context) error {
+		if !exceeded(ctx) {
+			return errors.New("the newest one does not")
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err := c.call(ctx, http.MethodDelete, quotas.path(mark), nil, jsonType, nil, nil); err != nil {
+		return err
+	}
+	return until(ctx, "the mark among the quotas of "+namespace+" is gone", func(ctx context.Context) error {
+		if exceeded(ctx) {
+			return errors.New("it still counts")
 		}
 		return nil
 	})

@@ -21,5 +21,8 @@
 // released. It is stuck if a later level has what it needs.
 //
 // inputs.go lists minimal inputs beside the packages. Each is also planned with the rules switched off that keep it
-// from being stuck, and must be stuck then.
+// from being stuck, or refused, and must be so then.
+//
+// The controller manager deletes token Secrets whose ServiceAccount does not exist. A Secret that is lost so counts as
+// refused. The test writes the status of quotas, as their controller does.
 package law

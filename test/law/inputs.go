@@ -11,9 +11,9 @@ var needRules = []string{"mounts", "references", "controller", "storage", "route
 // input is a minimal stack in which one thing needs another.
 type input struct {
 	stack
-	// refused reports whether an API server would refuse something in the wrong order. Otherwise a tier
-	// would wait for a later one without needRules.
-	refused bool
+	// refused are the rules without which something is refused, or lost. If there are none, a tier waits for a later
+	// one without needRules.
+	refused []string
 	// ready reports whether other rules than needRules bring it into order.
 	ready bool
 }
@@ -77,7 +77,7 @@ var inputs = []input{
 		custom("external-secrets.io/v1", "ExternalSecret", "values", "{target: {name: values}}"),
 		custom("helm.toolkit.fluxcd.io/v2", "HelmRelease", "web", "{interval: 1h, chart: {spec: {chart: web, sourceRef: {kind: HelmRepository, name: charts}}}, valuesFrom: [{kind: Secret, name: values}]}"))},
 	{stack: minimal("hook-after-the-installation", hooked(`helm.sh/hook: "post-install,pre-upgrade"`)...), ready: true},
-	{stack: minimal("hook-before-the-installation", hooked("argocd.argoproj.io/hook: PreSync")...), ready: true},
+	{stack: minimal("hook-before-the-installation", hooked("argocd.argoproj.io/hook: PreSync")...)},
 	{stack: stack{"database-of-another-seed", oneCluster, []pack{
 		{name: "aa", parts: []part{text(workload{name: "web", pod: mounts("shop-app")}.String())}},
 		{name: "db", parts: []part{text(crd("postgresql.cnpg.io/v1", "Cluster", "clusters") + "\n---\n" + custom("postgresql.cnpg.io/v1", "Cluster", "shop", "{}"))}},
@@ -91,8 +91,33 @@ var inputs = []input{
 	{stack: minimal("limits-of-pods",
 		"{apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: default}, spec: {hard: {limits.cpu: 10}}}",
 		"{apiVersion: v1, kind: LimitRange, metadata: {name: l, namespace: default}, spec: {limits: [{type: Container, default: {cpu: 1}}]}}",
-		workload{kind: "Pod", name: "bare"}.String()), refused: true},
+		workload{kind: "Pod", name: "bare"}.String()), refused: []string{"admission"}},
+	{stack: minimal("policy-with-parameters",
+		crd("teams.example.com/v1", "Owner", "owners"), custom("teams.example.com/v1", "Owner", "shop", "{team: shop}"),
+		"{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicyBinding, metadata: {name: owned}, spec: {policyName: owned, paramRef: {name: shop, namespace: default, parameterNotFoundAction: Deny}}}",
+		mutatingPolicy, "{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: default, labels: {owned: by}}}"), refused: []string{"policy"}},
+	{stack: minimal("addresses-of-services",
+		"{apiVersion: networking.k8s.io/v1, kind: ServiceCIDR, metadata: {name: more}, spec: {cidrs: [10.9.0.0/24]}}",
+		"{apiVersion: v1, kind: Service, metadata: {name: dns, namespace: default}, spec: {clusterIP: 10.9.0.10, selector: {app: dns}, ports: [{port: 53}]}}"), refused: []string{"admission"}},
+	{stack: minimal("token-of-an-account",
+		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: robot, namespace: default}}",
+		"{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, metadata: {name: robot, namespace: default, annotations: {kubernetes.io/service-account.name: robot}}}",
+		workload{name: "web", pod: mounts("robot")}.String()), refused: []string{"admission"}},
 }
+
+// mutatingPolicy writes the team of an Owner into the ConfigMaps that it matches.
+const mutatingPolicy = `apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: owned}
+spec:
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  paramKind: {apiVersion: teams.example.com/v1, kind: Owner}
+  matchConstraints:
+    objectSelector: {matchLabels: {owned: by}}
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
+  mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{metadata: Object.metadata{labels: {"owned": string(params.spec.team)}}}'}}]
+`
 
 const claim = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: default}, spec: {storageClassName: block, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}"
 

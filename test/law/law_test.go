@@ -37,7 +37,12 @@ func TestNoTierOfAMinimalInputWaitsForItself(t *testing.T) {
 	}
 	eachStack(t, all, func(t *testing.T, w *worker, plan func(stack) *planned, s stack) {
 		obey(t, w, plan(s))
-		if in := byName[s.name]; in.refused || in.ready {
+		in := byName[s.name]
+		if in.ready {
+			return
+		}
+		if in.refused != nil {
+			mustRefuse(t, start(t, w, plan(s.without(in.refused))))
 			return
 		}
 		r := start(t, w, plan(s.without(needRules)))
@@ -48,6 +53,18 @@ func TestNoTierOfAMinimalInputWaitsForItself(t *testing.T) {
 			t.Error("no tier waits for itself without the rules that should keep it from that")
 		}
 	})
+}
+
+// mustRefuse fails unless something is refused or lost in the worst order.
+func mustRefuse(t *testing.T, r *run) {
+	t.Helper()
+	if _, err := r.worst(t.Context(), rand.New(rand.NewPCG(*seed, 0)), 1); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.rejections) == 0 {
+		t.Error("nothing is refused or lost without the rules that should keep it from that")
+	}
+	t.Logf("without them: %.800s", fmt.Sprint(r.rejections))
 }
 
 // eachStack plans and tests stacks, several at once.

@@ -82,7 +82,7 @@ func TestOrdersOfOtherToolsAreCompared(t *testing.T) {
 	var minimal tally
 	for _, in := range inputs {
 		// The other tools know hooks.
-		if !in.ready {
+		if !strings.HasPrefix(in.name, "hook-") {
 			minimal.add(one(in.stack))
 		}
 	}

@@ -39,7 +39,6 @@ type run struct {
 
 	players    map[string]*player
 	kinds      map[string]map[schema.GroupVersionKind]resource
-	mark       int
 	rejections []rejection
 	// batches counts what was finished, and late has what was not ready then.
 	batches int
@@ -74,10 +73,10 @@ func (r *run) begin(ctx context.Context) error {
 	return nil
 }
 
-// worst applies each level in its worst order: what can refuse others comes first, and then each
-// object of the level is tried by itself, with nothing else of the level declared, as Flux tries
-// all before it applies any. An object that is taken now is taken in every order. Then it applies
-// the level in several random orders.
+// worst applies each level in its worst order: first what can refuse others, and what a controller
+// may delete; then each object of the level is tried by itself, with nothing else of the level
+// declared, as Flux tries all before it applies any. An object that is taken now is taken in every
+// order. Then it applies the level in several random orders.
 //
 // Before a level, it tries the objects of the next one that wait for it by one of some rules. A
 // boundary between tiers that no such object needs is returned.
@@ -93,7 +92,7 @@ func (r *run) worst(ctx context.Context, random *rand.Rand, orders int, rules ..
 				needless = append(needless, fmt.Sprintf("between levels %d and %d: %s", level[0].level, levels[i+1][0].level, why))
 			}
 		}
-		first, rest := split(level, closes)
+		first, rest := split(level, func(o *object) bool { return closes(o) || isToken(o) })
 		if err := r.declare(ctx, first); err != nil {
 			return nil, err
 		}
@@ -168,9 +167,20 @@ func (r *run) again(ctx context.Context, level []*object, random *rand.Rand, ord
 	return nil
 }
 
-// closes reports whether an object can make an API server refuse others.
+// closes reports whether an object can make an API server refuse others. A LimitRange gives them what a quota asks for.
 func closes(o *object) bool {
-	return strings.HasPrefix(kindOf(o), "admissionregistration.k8s.io/") || kindOf(o) == "core/ResourceQuota" || kindOf(o) == "core/LimitRange"
+	return strings.HasPrefix(kindOf(o), "admissionregistration.k8s.io/") || kindOf(o) == "core/ResourceQuota"
+}
+
+// isToken reports whether an object is a Secret that gets the token of a ServiceAccount.
+func isToken(o *object) bool {
+	return kindOf(o) == "core/Secret" && o.body.Object["type"] == "kubernetes.io/service-account-token"
+}
+
+// isAddressed reports whether an object is a Service that asks for an address.
+func isAddressed(o *object) bool {
+	address, _, _ := unstructured.NestedString(o.body.Object, "spec", "clusterIP")
+	return kindOf(o) == "core/Service" && address != "" && address != "None"
 }
 
 // stays reports whether an object is not deleted between two orders.
@@ -229,11 +239,11 @@ func (r *run) remove(ctx context.Context, objects []*object) error {
 }
 
 // inForce waits until the API servers act by what was applied or deleted of the webhook
-// configurations among some objects.
+// configurations and admission policies among some objects.
 func (r *run) inForce(ctx context.Context, objects []*object) error {
 	changed := map[string]map[string]bool{} // by cluster, then by kind
 	for _, o := range objects {
-		if kind, ok := strings.CutSuffix(o.body.GetKind(), "WebhookConfiguration"); ok {
+		if kind := strings.TrimSuffix(o.body.GetKind(), "Binding"); slices.Contains(gates, kind) {
 			if changed[o.cluster] == nil {
 				changed[o.cluster] = map[string]bool{}
 			}
@@ -242,8 +252,7 @@ func (r *run) inForce(ctx context.Context, objects []*object) error {
 	}
 	for name, kinds := range changed {
 		for kind := range kinds {
-			r.mark++
-			if err := r.clusters[name].awaitConfigurations(ctx, kind, r.mark); err != nil {
+			if err := r.clusters[name].awaitInForce(ctx, kind); err != nil {
 				return err
 			}
 		}
@@ -265,7 +274,8 @@ func (r *run) finish(ctx context.Context, level []*object) error {
 		}
 		// The caBundles are in force too, also those that a level before waited for.
 		for _, p := range r.players {
-			if err := r.inForce(ctx, p.declared); err != nil {
+			called, _ := split(p.declared, func(o *object) bool { return len(clientConfigs(o)) > 0 })
+			if err := r.inForce(ctx, called); err != nil {
 				return err
 			}
 		}
@@ -322,7 +332,12 @@ func (r *run) try(ctx context.Context, o *object, dryRun bool) (*rejection, erro
 	if !known {
 		return &rejection{o, "kind " + kindOf(o), "nothing serves " + o.body.GroupVersionKind().String()}, nil
 	}
-	err := c.apply(ctx, how, o.body, dryRun)
+	var err error
+	if dryRun && isAddressed(o) {
+		err = c.takes(ctx, how, o.body)
+	} else {
+		err = c.apply(ctx, how, o.body, dryRun)
+	}
 	var answer *refused
 	switch {
 	case err == nil:
@@ -335,6 +350,20 @@ func (r *run) try(ctx context.Context, o *object, dryRun bool) (*rejection, erro
 	}
 	if dryRun {
 		return nil, nil
+	}
+	switch {
+	case isToken(o):
+		kept, err := c.keepsToken(ctx, how.path(o.body))
+		if err != nil {
+			return nil, err
+		}
+		if !kept {
+			return &rejection{o, "lost", "the controller manager deleted it, because its ServiceAccount does not exist"}, nil
+		}
+	case kindOf(o) == "core/ResourceQuota":
+		if err := c.enforce(ctx, o.body); err != nil {
+			return nil, err
+		}
 	}
 	p.declared = append(p.declared, o)
 	return nil, r.inForce(ctx, []*object{o})
@@ -352,6 +381,8 @@ func (r *run) ready(ctx context.Context, name string, level []*object) ([]unread
 		switch kindOf(o) {
 		case "apiextensions.k8s.io/CustomResourceDefinition":
 			err = c.awaitCRD(ctx, o.body)
+		case "networking.k8s.io/ServiceCIDR":
+			err = c.awaitAddresses(ctx, o.body)
 		case "core/Namespace":
 			err = until(ctx, "the account default is in "+o.body.GetName(), func(ctx context.Context) error {
 				return c.call(ctx, http.MethodGet, "/api/v1/namespaces/"+o.body.GetName()+"/serviceaccounts/default", nil, jsonType, nil, nil)
@@ -469,7 +500,7 @@ func cause(o *object, r *refused) string {
 		return "conversion of " + kindOf(o)
 	case r.code == http.StatusNotFound, r.code == http.StatusServiceUnavailable:
 		return "kind " + kindOf(o)
-	case strings.Contains(r.message, "ValidatingAdmissionPolicy"):
+	case strings.Contains(r.message, "AdmissionPolicy"):
 		return "policy"
 	case r.code == http.StatusUnprocessableEntity || r.code == http.StatusBadRequest || strings.Contains(r.message, "failed to create typed patch object"):
 		return "invalid " + kindOf(o)
