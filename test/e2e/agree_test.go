@@ -106,7 +106,7 @@ func TestFrontEndsAgree(t *testing.T) {
 // runPartsStory plants, updates and removes the seed, and returns what was proposed.
 func runPartsStory(t *testing.T, options ...storyOption) (made []proposed) {
 	s := newStory(t, agreed, options...)
-	s.attachEdge(t, "edge")
+	s.attachEdge(t, "edge", 0)
 	seed := func(size string) files {
 		return files{"seeds/parts.yaml": strings.NewReplacer("NAMESPACE", s.namespace, "SIZE", size).Replace(partsSeed)}
 	}

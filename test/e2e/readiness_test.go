@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	sdk "code.gitea.io/sdk/gitea"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -92,30 +91,10 @@ func (s *readinessStory) createsACluster() {
 	s.provider.hold(false)
 }
 
-// mergeUntil merges whatever is proposed until something is so.
-func (s *readinessStory) mergeUntil(what string, is func() (bool, string)) {
-	s.t.Helper()
-	s.eventually(limit, what, func() (bool, string) {
-		if ok, detail := is(); ok {
-			return true, detail
-		}
-		for _, pull := range s.pulls(sdk.StateOpen) {
-			s.merge(pull, sdk.MergeStyleSquash)
-		}
-		ok, detail := is()
-		return ok, detail + "\n" + s.lacks()
-	})
-}
-
 func (s *readinessStory) areAllPlanted() {
 	s.mergeUntil("all seeds are Released", func() (bool, string) {
-		r := s.status()
-		for _, seed := range r.Seeds {
-			if seed.State != "Released" {
-				return false, fmt.Sprintf("seed %s is %s: %s", seed.Name, seed.State, seed.Message)
-			}
-		}
-		return len(r.Seeds) == len(s.seeds), ""
+		ok, detail := s.allReleased(len(s.seeds))
+		return ok, detail + "\n" + s.lacks()
 	})
 	s.awaitReleased()
 	if lacks := s.lacks(); lacks != "" {

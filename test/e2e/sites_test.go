@@ -70,12 +70,12 @@ func (s *story) attachSites(t *testing.T) {
 	}
 }
 
-// attachEdge starts an edge that the management cluster's Flux reconciles, and adds it to the story.
-func (s *story) attachEdge(t *testing.T, name string) {
+// attachEdge starts an edge with a number of nodes that the management cluster's Flux reconciles, and adds it to the story.
+func (s *story) attachEdge(t *testing.T, name string, nodes int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
 	defer cancel()
-	cluster, err := servers.StartCluster(ctx, servers.ClusterOptions{Name: name, Dir: filepath.Join(s.dir, "clusters", name), Audit: true})
+	cluster, err := servers.StartCluster(ctx, servers.ClusterOptions{Name: name, Dir: filepath.Join(s.dir, "clusters", name), Audit: true, Nodes: nodes})
 	if err != nil {
 		t.Fatal(err)
 	}
