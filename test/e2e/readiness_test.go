@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// valley is the cluster of the seeds in testdata/readiness.yaml.
-const valley = "valley"
+// valley is the cluster of the seeds in testdata/readiness.yaml. Only one seed tolerates ravine, which it creates.
+const valley, ravine = "valley", "ravine"
 
 // needRules are the rules that keep a tier from waiting for a later one.
 const needRules = "[mounts, references, controller, storage, routes, bundle, patches, network, last]"
@@ -34,7 +34,7 @@ type readinessStory struct {
 	seeds map[string]string
 
 	mu sync.Mutex
-	// waiting says what each pod lacks, by the name of its app or Job.
+	// waiting says what each pod of any cluster lacks, by the name of its app or Job.
 	waiting map[string]string
 }
 
@@ -75,17 +75,23 @@ func (s *readinessStory) createsACluster() {
 	}
 	s.commit("Plant the valley", s.fleet(), changes)
 	s.run()
-	s.mergeUntil("the cluster runs", func() (bool, string) { return s.provider.client(valley) != nil, "" })
+	s.awaitCluster(valley)
+}
+
+// awaitCluster merges until a cluster runs, and reports it as initialized once its new pods have a gate.
+func (s *readinessStory) awaitCluster(name string) {
+	s.t.Helper()
+	s.mergeUntil("cluster "+name+" runs", func() (bool, string) { return s.provider.client(name) != nil, "" })
 	kubelet, err := os.ReadFile("testdata/kubelet.yaml")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.provider.cluster(valley).Apply(s.t.Context(), kubelet); err != nil {
+	if err := s.provider.cluster(name).Apply(s.t.Context(), kubelet); err != nil {
 		s.t.Fatal(err)
 	}
-	s.eventually(limit, "new pods have a gate", func() (bool, string) {
+	s.eventually(limit, "new pods of "+name+" have a gate", func() (bool, string) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "probe"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: "registry.example.com/probe:1"}}}}
-		err := s.provider.client(valley).Create(s.t.Context(), pod, client.DryRunAll)
+		err := s.provider.client(name).Create(s.t.Context(), pod, client.DryRunAll)
 		return err == nil && len(pod.Spec.SchedulingGates) == 1, fmt.Sprint(err)
 	})
 	s.provider.hold(false)
@@ -102,24 +108,49 @@ func (s *readinessStory) areAllPlanted() {
 	}
 }
 
-// waitWithoutRules plants two of the seeds again, under other names and without the rules.
+// withoutRules are the seeds that are planted again, by their new names: the seed that each is a copy of, and the texts
+// that change.
+var withoutRules = map[string]struct {
+	of     string
+	rename []string
+}{
+	"breeze": {"air", []string{"{name: air", "{name: breeze", "namespace: air", "namespace: breeze", "serviceAccountName: air", "serviceAccountName: breeze", "name: prepare", "name: breeze-prepare"}},
+	"gate":   {"ingress", []string{"{name: ingress", "{name: gate", "{name: patch,", "{name: gate-patch,", "namespace: ingress", "namespace: gate", "name: admission", "name: gate-admission", "name=admission", "name=gate-admission", "secretName: admission", "secretName: gate-admission", "serviceAccountName: admission", "serviceAccountName: gate-admission"}},
+	"kiosk":  {"shop", []string{"{name: shop", "{name: kiosk", "app: shop", "app: kiosk", "db-app", "till-app", "name: db,", "name: till,", "cnpg-system", "kiosk-system", "postgresql.cnpg.io", "pg.example.com", "{name: cnpg,", "{name: pg,"}},
+	ravine:   {valley, []string{"valley", "ravine", "app: dns", "app: ravine-dns"}},
+}
+
+// ravineCluster keeps other seeds off the cluster.
+const ravineCluster = `---
+apiVersion: furrow.dev/v1alpha1
+kind: Cluster
+metadata: {name: ravine}
+spec: {taints: [{key: bare}]}
+`
+
+// waitWithoutRules plants the seeds again, under other names and without the rules.
 func (s *readinessStory) waitWithoutRules() {
 	again := files{}
-	for name, rename := range map[string][]string{
-		"shop":    {"{name: shop", "{name: kiosk", "app: shop", "app: kiosk", "db-app", "till-app", "name: db,", "name: till,", "cnpg-system", "kiosk-system", "postgresql.cnpg.io", "pg.example.com", "{name: cnpg,", "{name: pg,"},
-		"ingress": {"{name: ingress", "{name: gate", "{name: patch,", "{name: gate-patch,", "namespace: ingress", "namespace: gate", "name: admission", "name: gate-admission", "name=admission", "name=gate-admission", "secretName: admission", "secretName: gate-admission", "serviceAccountName: admission", "serviceAccountName: gate-admission"},
-	} {
-		seed := strings.NewReplacer(rename...).Replace(s.seeds[name])
-		_, rest, _ := strings.Cut(rename[1], ": ")
-		again["seeds/"+rest+".yaml"] = strings.Replace(seed, "}\n", "}\nspec: {disabledRules: "+needRules+"}\n", 1)
+	for name, is := range withoutRules {
+		seed, spec := strings.NewReplacer(is.rename...).Replace(s.seeds[is.of]), "disabledRules: "+needRules
+		if name == ravine {
+			seed, spec = seed+ravineCluster, spec+", tolerations: [{key: bare}]"
+		}
+		again["seeds/"+name+".yaml"] = strings.Replace(seed, "}\n", "}\nspec: {"+spec+"}\n", 1)
 	}
+	s.provider.hold(true)
 	s.commit("Plant without the rules", again)
+	s.awaitCluster(ravine)
+	want := []string{
+		"breeze-prepare: *v1.ConfigMap schema", "gate-patch: *v1.ValidatingWebhookConfiguration gate-admission",
+		"kiosk: *v1.Secret till-app", "ravine-dns: the pod network",
+	}
 	s.mergeUntil("pods wait for what is not proposed", func() (bool, string) {
 		lacks := s.lacks()
-		return strings.Contains(lacks, "kiosk: *v1.Secret till-app") && strings.Contains(lacks, "gate-patch: *v1.ValidatingWebhookConfiguration gate-admission"), lacks
+		return !slices.ContainsFunc(want, func(one string) bool { return !strings.Contains(lacks, one) }), lacks
 	})
 	s.passes(3)
-	for _, seed := range []string{"kiosk", "gate"} {
+	for seed := range withoutRules {
 		r := s.status()
 		i := slices.IndexFunc(r.Seeds, func(is seedReport) bool { return is.Name == seed })
 		if i < 0 || r.Seeds[i].State == "Released" {
@@ -148,10 +179,14 @@ func (s *readinessStory) play(ctx context.Context) {
 	every := time.NewTicker(tick)
 	defer every.Stop()
 	for {
-		if c := s.provider.client(valley); c != nil {
-			s.startPods(ctx, c)
+		waiting := map[string]string{}
+		for _, c := range s.provider.running() {
+			s.startPods(ctx, c, waiting)
 			s.makeSecrets(ctx, c)
 		}
+		s.mu.Lock()
+		s.waiting = waiting
+		s.mu.Unlock()
 		select {
 		case <-ctx.Done():
 			return
@@ -160,13 +195,12 @@ func (s *readinessStory) play(ctx context.Context) {
 	}
 }
 
-// startPods opens the gates of the pods that a kubelet could start.
-func (s *readinessStory) startPods(ctx context.Context, c client.Client) {
+// startPods opens the gates of the pods that a kubelet could start, and adds the others to waiting.
+func (s *readinessStory) startPods(ctx context.Context, c client.Client, waiting map[string]string) {
 	var pods corev1.PodList
 	if c.List(ctx, &pods) != nil {
 		return
 	}
-	waiting := map[string]string{}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		if len(pod.Spec.SchedulingGates) == 0 || pod.DeletionTimestamp != nil {
@@ -180,9 +214,6 @@ func (s *readinessStory) startPods(ctx context.Context, c client.Client) {
 		pod.Spec.SchedulingGates = nil
 		_ = c.Patch(ctx, pod, client.MergeFrom(before))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.waiting = waiting
 }
 
 // podOwner returns the name of what a pod is of.
