@@ -118,7 +118,7 @@ func planOf(clusters int) *plan.Plan {
 		name := fmt.Sprintf("c%02d", n)
 		all = append(all, name)
 		pre := plan.Prerequisite{Cluster: name, Why: "apps/Deployment/projectcontour/contour waits for core/Namespace/projectcontour (namespace: " + why + ")"}
-		p.Tiers = append(p.Tiers, plan.Tier{Cluster: name, Contents: "c1"}, plan.Tier{Cluster: name, Ordinal: 1, Level: 1, Contents: "c2", Prerequisites: []plan.Prerequisite{pre}})
+		p.Tiers = append(p.Tiers, plan.Tier{Cluster: name, Reconciler: "Flux", Contents: "c1"}, plan.Tier{Cluster: name, Reconciler: "Flux", Ordinal: 1, Level: 1, Contents: "c2", Prerequisites: []plan.Prerequisite{pre}})
 	}
 	p.Placements = []plan.Placement{{Object: namespace, Clusters: all, Rule: "selected", Why: because}, {Object: contour, Clusters: all, Rule: "selected", Why: because}}
 	p.Dependencies = []plan.Dependency{{From: plan.DependencyFrom{Object: contour, Clusters: all}, To: plan.DependencyTo{Object: namespace}, Rule: "namespace", Why: why}}

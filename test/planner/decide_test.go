@@ -66,7 +66,7 @@ type planted struct {
 
 func plant(b *testing.B, tree fstest.MapFS) *planted {
 	b.Helper()
-	tree["gitops.yaml"] = sample.File([]byte("apiVersion: furrow.dev/v1alpha1\nkind: GitOpsRepo\nmetadata: {name: gitops}\nspec: {url: https://git.example.com/gitops}\n"))
+	tree["gitops.yaml"] = sample.File([]byte("apiVersion: furrow.dev/v1alpha1\nkind: GitOpsRepo\nmetadata: {name: gitops}\nspec: {url: https://git.example.com/gitops, proposals: {maxOpen: 1000}}\n"))
 	p := &planted{
 		tree: tree, self: plan.Identity{Owner: "acme/bench"}, head: githash.Blob([]byte("head")),
 		base: map[string]layout.Hash{"clusters/management": githash.Blob([]byte("the root"))}, blobs: map[layout.Hash][]byte{}, dirs: map[string]plan.Files{}, live: map[health.ReconcilerKey]health.Reconciler{},
@@ -74,7 +74,7 @@ func plant(b *testing.B, tree fstest.MapFS) *planted {
 	revision := "main@sha1:" + p.head.String()
 	for name, o := range plan.Compute(plan.Input{Catalog: mustLoad(b, tree), Owner: p.self.Owner}) {
 		must(b, o.Err)
-		p.plans = append(p.plans, pass.PlanOnBranch{Repo: "gitops", Seed: name, Commit: githash.Blob([]byte(name)), Plan: o.Plan})
+		p.plans = append(p.plans, pass.PlanOnBranch{Vouched: true, Repo: "gitops", Seed: name, Commit: githash.Blob([]byte(name)), Plan: o.Plan})
 		for at, dir := range o.Files["gitops"] {
 			p.dirs[at] = dir.Files
 		}
