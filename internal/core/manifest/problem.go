@@ -68,7 +68,7 @@ type Problem struct {
 	Next string `json:"next,omitempty"`
 }
 
-// OrNil returns nil for a problem without a reason: values of which there are many keep pointers to what is rare.
+// OrNil returns nil for a problem without a reason. Tiers are many and have few problems, so they keep pointers.
 func (p Problem) OrNil() *Problem {
 	if p.Reason == "" {
 		return nil
