@@ -74,7 +74,7 @@ func readReview(ctx context.Context, l located) (*reviewed, error) {
 	return r, nil
 }
 
-// sides returns the objects of a tier before and after, with the definitions of those that change.
+// sides returns the objects of a tier before and after. An object that changes also gets its definition.
 func (r *reviewed) sides(ctx context.Context, t *plan.Tier) (before, after map[string]change.Object) {
 	before, after = objectsOf(t, r.was), objectsOf(t, r.is)
 	for _, o := range r.plan.Objects(t) {

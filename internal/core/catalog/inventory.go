@@ -39,7 +39,7 @@ type Cluster struct {
 	// kubeConfigUnnamed whether none gives its name.
 	kubeConfigAnywhere, kubeConfigUnnamed bool
 	Decryption                            *v1alpha1.Decryption
-	// Reconciler is the kind of what applies tiers to the cluster.
+	// Reconciler says which kind of reconciler applies tiers to the cluster.
 	Reconciler         v1alpha1.ReconcilerKind
 	ReconcilerTemplate string
 	// Readiness has the rules of the ClusterType.

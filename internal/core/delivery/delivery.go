@@ -21,7 +21,7 @@ type Kind interface {
 	// would set to something else; dir is the directory that the object applies.
 	Unusual(file, dir string, data []byte) []template.Field
 	// CheckAmended returns an error if a person changed the spec of a reconciler object, compared to the planned
-	// one, so its health is no longer that of the tier.
+	// one, so its health says nothing of the tier any more.
 	CheckAmended(spec, planned map[string]any) error
 	// Orphaned returns the reconciler object in a file, but for what becomes of the objects that it applied when it
 	// is deleted: they stay.
@@ -66,7 +66,7 @@ type Kind interface {
 type Words struct {
 	// Reconciler is its name, as in "Flux on edge".
 	Reconciler string
-	// Object is the kind of its reconciler objects, and Source that of what they read.
+	// Object is the kind of its reconciler objects. Source is the kind of the objects that name their repository.
 	Object manifest.GroupKind
 	Source string
 	// IgnoreFile is the file of a repository whose patterns it does not read, and IgnoreField the field of a source.

@@ -41,7 +41,7 @@ func (d *Definition) Refused(was, is manifest.Object) []Field {
 	return out
 }
 
-// schema returns that of a version; nil where none of its rules is about updates.
+// schema returns the schema of a version; nil where no rule of it is about updates.
 func (d *Definition) schema(version string) *validate.Schema {
 	schema, known := d.schemas[version]
 	if !known {

@@ -108,7 +108,7 @@ func (f *supportFinder) add(to *node) {
 	}
 }
 
-// find adds the object of a kind and name: in a namespace, in that of the object, or in none.
+// find adds the object of a kind and name: in the given namespace, in the namespace of the object, or in none.
 func (f *supportFinder) find(kind manifest.GroupKind, namespace, name string) {
 	if at, plain, qualified := strings.Cut(name, "/"); qualified {
 		namespace, name = at, plain

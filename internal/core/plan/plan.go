@@ -111,7 +111,7 @@ type Tier struct {
 	Ordinal int    `yaml:"ordinal"`
 	// Level orders the tiers of all seeds: every tier has a higher one than those it waits for.
 	Level int `yaml:"level"`
-	// Reconciler is the kind of what applies the tier to its cluster.
+	// Reconciler says which kind of reconciler applies the tier to its cluster.
 	Reconciler    string         `yaml:"reconciler"`
 	Prerequisites []Prerequisite `yaml:"prerequisites,omitempty"`
 	// Repo names the GitOps repository of the entries.

@@ -112,7 +112,7 @@ func checkPrunes(spec kustomizev1.KustomizationSpec) error {
 	return nil
 }
 
-// checkSpec holds a Kustomization to what makes its health that of a tier.
+// checkSpec refuses a Kustomization that would be Ready before its tier is healthy.
 func checkSpec(spec kustomizev1.KustomizationSpec) error {
 	switch err := checkPrunes(spec); {
 	case err != nil:
@@ -124,7 +124,7 @@ func checkSpec(spec kustomizev1.KustomizationSpec) error {
 }
 
 // CheckAmended returns an error if a person changed the spec of a reconciler object,
-// compared to the planned one, so its health is no longer that of the tier.
+// compared to the planned one, so its health says nothing of the tier any more.
 func (Kind) CheckAmended(spec, planned map[string]any) error {
 	return manifest.About(manifest.Problem{Reason: v1alpha1.ReasonReconcilerEdited}, checkAmended(spec, planned))
 }
