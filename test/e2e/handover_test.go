@@ -81,7 +81,10 @@ func (s *handoverStory) areOfQuay() {
 		"seeds/dock.yaml":    s.of("", logBook),
 	})
 	s.run()
-	s.mergeUntil("both seeds are Released", func() (bool, string) { return s.allReleased(2) })
+	s.mergeUntil("both seeds are Released", func() (bool, string) {
+		r := s.status()
+		return r.allReleased(2)
+	})
 	s.mustBelong("high", "quay.harbour.01")
 	s.uids = s.identities()
 }
@@ -114,8 +117,8 @@ func (s *handoverStory) goToDock() {
 func (s *handoverStory) isRenamed() {
 	s.commit("The dock is called pier", files{"seeds/dock.yaml": "", "seeds/pier.yaml": s.of("low", logBook, crane)})
 	s.mergeUntil("the renamed seed is Released, and the old name is gone", func() (bool, string) {
-		ok, detail := s.allReleased(2)
 		r := s.status()
+		ok, detail := r.allReleased(2)
 		return ok && slices.ContainsFunc(r.Seeds, func(seed seedReport) bool { return seed.Name == "pier" }), detail
 	})
 	s.mustBelong("low", "pier.harbour.00")

@@ -99,7 +99,8 @@ func (s *readinessStory) awaitCluster(name string) {
 
 func (s *readinessStory) areAllPlanted() {
 	s.mergeUntil("all seeds are Released", func() (bool, string) {
-		ok, detail := s.allReleased(len(s.seeds))
+		r := s.status()
+		ok, detail := r.allReleased(len(s.seeds))
 		return ok, detail + "\n" + s.lacks()
 	})
 	s.awaitReleased()

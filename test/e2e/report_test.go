@@ -49,6 +49,16 @@ func (r *report) seed(name string) seedReport {
 	return seedReport{}
 }
 
+// allReleased reports whether a number of seeds are Released, and there are no others; else one that is not.
+func (r *report) allReleased(seeds int) (ok bool, detail string) {
+	for _, seed := range r.Seeds {
+		if seed.State != "Released" {
+			return false, fmt.Sprintf("seed %s is %s: %s", seed.Name, seed.State, seed.Message)
+		}
+	}
+	return len(r.Seeds) == seeds, fmt.Sprintf("there are %d seeds", len(r.Seeds))
+}
+
 // tier finds a tier by seed/cluster/number; its state is empty if there is none.
 func (r *report) tier(name string) tierReport {
 	for _, s := range r.Seeds {

@@ -627,17 +627,6 @@ func (s *story) mergeUntil(what string, is func() (ok bool, detail string)) {
 	})
 }
 
-// allReleased reports whether a number of seeds are Released, and there are no others; else one that is not.
-func (s *story) allReleased(seeds int) (ok bool, detail string) {
-	r := s.status()
-	for _, seed := range r.Seeds {
-		if seed.State != "Released" {
-			return false, fmt.Sprintf("seed %s is %s: %s", seed.Name, seed.State, seed.Message)
-		}
-	}
-	return len(r.Seeds) == seeds, fmt.Sprintf("there are %d seeds", len(r.Seeds))
-}
-
 // close closes a pull request as the person.
 func (s *story) close(pull *sdk.PullRequest) {
 	s.t.Helper()
