@@ -22,15 +22,20 @@ type surroundings struct {
 	groups map[groupOn]bool
 	// needs keeps the results of needsOf by vertex. edges are those of needed, and isNeeded is, by vertex, whether
 	// anything needs it.
-	needs    [][]need
+	needs [][]need
+	// inBody are, by vertex, what custom resources name in their bodies (addInBody).
+	inBody   map[int32][]need
 	edges    map[string][]needEdge
 	isNeeded []bool
 	// The others are indexes that finders make when they ask first.
-	guardsOf       map[groupOn][]int32
-	writers        map[groupOn][]writer
-	operators      map[int32]bool
-	kinds          map[string][]manifest.GroupKind
-	ofGroup        map[string][]manifest.GroupKind
+	guardsOf  map[groupOn][]int32
+	writers   map[groupOn][]writer
+	operators map[int32]bool
+	kinds     map[string][]manifest.GroupKind
+	ofGroup   map[string][]manifest.GroupKind
+	// custom is what needsOfKind returned last, for the kind customIs.
+	customIs       manifest.GroupKind
+	custom         *kindNeeds
 	workloads      [][]int32
 	configurations [][]int32
 	mentioned      map[groupOn][]int32
@@ -58,7 +63,7 @@ func (w *World) surroundings() *surroundings {
 	}
 	s := &surroundings{
 		World: w, onCluster: make([][]int32, len(w.graph.clusters)), plurals: map[manifest.GroupKind][]string{},
-		made: make([]makes.Index[int32], len(w.graph.clusters)), groups: map[groupOn]bool{},
+		made: make([]makes.Index[int32], len(w.graph.clusters)), groups: map[groupOn]bool{}, inBody: map[int32][]need{},
 	}
 	for _, run := range w.runs {
 		s.addMade(run)

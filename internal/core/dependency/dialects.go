@@ -285,7 +285,7 @@ type changeGroup struct {
 func newChangeGroups(w *World) changeGroups {
 	used := map[int32]bool{}
 	for v, o := range w.Sources {
-		if w.annotated[v] && len(kappAnnotations(o, kappRule)) > 0 {
+		if w.annotated(v) && len(kappAnnotations(o, kappRule)) > 0 {
 			used[w.graph.vertices[v].seed] = true
 		}
 	}

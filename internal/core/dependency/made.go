@@ -4,18 +4,23 @@ import (
 	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/makes"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// addMade notes what the objects of a kind make.
+// addMade notes what the objects of a kind make, and what they name in their bodies.
 func (s *surroundings) addMade(run kindRun) {
 	find := makes.FinderOf(run.kind)
 	if find == nil {
 		return
 	}
 	free := run.kind == secretKind || run.kind == configMapKind // only those with annotations are copied
+	custom := !manifest.ServedByKubernetes(run.kind)
 	for v, o := range s.those(s.stays, run.first, run.end) {
-		if !free || s.annotated[v] {
+		if !free || s.annotated(v) {
 			s.made[s.graph.vertices[v].cluster].Add(v, find(o, s.sourceOf(v)))
+		}
+		if custom {
+			s.addInBody(v, o)
 		}
 	}
 }

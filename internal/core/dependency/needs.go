@@ -10,30 +10,49 @@ import (
 
 // need is something that an object needs to become ready, by one of the rules that draw weak edges.
 type need struct {
-	to         int32
-	rule       string
-	field, why string
+	to          int32
+	rule, field string
+	why         string
+	// named is the object that the why ends in, and made whether another one makes it.
+	named *manifest.ID
+	made  bool
+}
+
+// reason says why the object is needed. It is made only where somebody asks.
+func (n need) reason() string {
+	switch {
+	case n.named == nil:
+		return n.why
+	case n.made:
+		return n.why + n.named.Kind + " " + n.named.Name + ", which that makes"
+	}
+	return n.why + n.named.Kind + " " + n.named.Name
 }
 
 // needsOf lists what an object needs to become ready, by the rules that its seed has switched on.
 func (s *surroundings) needsOf(v int32) []need {
+	if s.needs != nil && s.needs[v] != nil {
+		return s.needs[v]
+	}
+	return s.needsBy(v, findersOf(s.ID(v).GroupKind()))
+}
+
+// needsBy is needsOf where the finder of the object's kind is known.
+func (s *surroundings) needsBy(v int32, find finder) []need {
 	if s.needs == nil {
 		s.needs = make([][]need, s.graph.Len())
 	}
-	if known := s.needs[v]; known != nil {
-		return known
+	if s.needs[v] != nil {
+		return s.needs[v]
 	}
-	o := s.content[v]
-	if o == nil || s.leaving[v] {
-		return nil
-	}
-	out := none
-	if find := findersOf(o.ID.GroupKind()); find != nil {
+	s.needs[v] = none
+	if o := s.content[v]; o != nil && find != nil && !s.leaving[v] {
 		enabled := s.seeds[s.graph.vertices[v].seed].Spec.RuleEnabled
-		out = append(out, slices.DeleteFunc(find(s, v, o), func(n need) bool { return n.to == v || s.leaving[n.to] || !enabled(n.rule) })...)
+		if found := slices.DeleteFunc(find(s, v, o), func(n need) bool { return n.to == v || s.leaving[n.to] || !enabled(n.rule) }); len(found) > 0 {
+			s.needs[v] = found
+		}
 	}
-	s.needs[v] = out
-	return out
+	return s.needs[v]
 }
 
 // none is what an object needs that needs nothing.
@@ -81,7 +100,7 @@ var (
 func (w *World) drawNeeds() {
 	for _, e := range w.surroundings().needed()[w.rule] {
 		if w.draws(e.from) {
-			w.Follow(e.from, e.to, Reason{Field: e.field, Why: e.why})
+			w.Follow(e.from, e.to, Reason{Field: e.field, Why: e.reason()})
 		}
 	}
 }
@@ -111,14 +130,15 @@ func (s *surroundings) needed() map[string][]needEdge {
 // eachNeed visits the needs of all objects that are not held.
 func (s *surroundings) eachNeed(visit func(int32, need)) {
 	for _, run := range s.runs {
-		if findersOf(run.kind) == nil {
+		find := findersOf(run.kind)
+		if find == nil {
 			continue
 		}
 		for v := range s.those(s.hasContent, run.first, run.end) {
 			if s.held[v] {
 				continue
 			}
-			for _, n := range s.needsOf(v) {
+			for _, n := range s.needsBy(v, find) {
 				visit(v, n)
 			}
 		}
@@ -212,7 +232,7 @@ func (w *World) whyNeeded(from []int32, to int32) []string {
 			}
 		}
 		for _, n := range s.needsOf(v) {
-			add(v, n.to, n.why)
+			add(v, n.to, n.reason())
 		}
 	}
 	var out []string

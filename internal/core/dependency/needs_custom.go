@@ -14,54 +14,83 @@ import (
 // checks resources of its group.
 func (s *surroundings) needsOfCustom(v int32, o *manifest.Object) []need {
 	var out []need
-	for _, id := range placement.NamedBy(o) {
-		out = append(out, s.needsOfNamed(v, placement.Name{ID: id, Field: "spec"}, ruleReferences, "it names ")...)
+	for i := range s.placed[v].Names {
+		out = append(out, s.needsOfNamed(v, &s.placed[v].Names[i], ruleReferences, "it names ")...)
 	}
-	if fluxKinds[o.ID.GroupKind()] {
+	k := s.needsOfKind(o.ID.GroupKind())
+	if k.flux {
 		out = append(out, s.needsOfValues(v, o)...)
 	}
-	s.findKinds()
-	r := resourceNames{surroundings: s, from: v}
-	if !installs.IsInstaller(o.ID.GroupKind()) { // values of charts are called as their authors like
-		r.group = s.ofGroup[o.ID.Group]
-	}
-	for field, value := range o.Body {
-		if field != "metadata" && field != "status" && field != "kind" && field != "apiVersion" {
-			r.add(field, value)
-		}
-	}
-	r.addLabels(o)
-	out = append(out, r.found...)
-	if name := o.Text("spec", "gatewayClassName"); name != "" && o.ID.Group == gatewayGroup {
-		class := manifest.ID{Group: gatewayGroup, Kind: "GatewayClass", Name: name}
-		out = append(out, s.needsOfNamed(v, placement.Name{ID: class, Field: "spec.gatewayClassName"}, ruleRoutes, "it names ")...)
+	out = append(out, s.inBody[v]...)
+	if o.ID.Group == gatewayGroup {
+		class := manifest.ID{Group: gatewayGroup, Kind: "GatewayClass", Name: o.Text("spec", "gatewayClassName")}
+		out = append(out, s.needsOfNamed(v, &placement.Name{ID: class, Field: "spec.gatewayClassName"}, ruleRoutes, "it names ")...)
 	}
 	for _, to := range s.controllers(v) {
-		out = append(out, need{to, ControllerRule, "kind", "it writes the status of " + o.ID.Kind})
+		out = append(out, need{to: to, rule: ControllerRule, field: "kind", why: "it writes the status of " + o.ID.Kind})
 	}
 	for _, to := range s.guards(v) {
-		out = append(out, need{to, ControllerRule, "kind", "it checks resources of " + o.ID.Group})
+		out = append(out, need{to: to, rule: ControllerRule, field: "kind", why: "it checks resources of " + o.ID.Group})
 	}
-	if crd, ok := s.Nearest(v, s.definitions()[o.ID.GroupKind()]); ok && s.stays(crd) && converts(s.content[crd]) && !isConverted(s.content[crd], o.Version) {
+	if crd, ok := s.Nearest(v, k.definitions); ok && s.stays(crd) && converts(s.content[crd]) && !isConverted(s.content[crd], o.Version) {
 		for _, to := range s.bundleMakers(crd) { // its controller may ask for another version
-			out = append(out, need{to, ruleBundle, "kind", "the conversion webhook of " + s.ID(crd).Name + " gets its bundle of certificates from it"})
+			out = append(out, need{to: to, rule: ruleBundle, field: "kind", why: "the conversion webhook of " + s.ID(crd).Name + " gets its bundle of certificates from it"})
 		}
 	}
 	return out
+}
+
+// kindNeeds is what is the same for all resources of a kind.
+type kindNeeds struct {
+	flux bool
+	// group are the kinds whose names fields may have: those of the kind's group, none for installers, because
+	// values of charts are called as their authors like.
+	group []manifest.GroupKind
+	// called are those of them that a field is called like, by the field.
+	called      map[string][]manifest.GroupKind
+	definitions []int32
+}
+
+// needsOfKind returns what is known of a kind. Resources are asked for kind by kind.
+func (s *surroundings) needsOfKind(kind manifest.GroupKind) *kindNeeds {
+	if s.custom != nil && s.customIs == kind {
+		return s.custom
+	}
+	s.findKinds()
+	s.customIs, s.custom = kind, &kindNeeds{flux: fluxKinds[kind], called: map[string][]manifest.GroupKind{}, definitions: s.definitions()[kind]}
+	if !installs.IsInstaller(kind) {
+		s.custom.group = s.ofGroup[kind.Group]
+	}
+	return s.custom
 }
 
 const gatewayGroup = "gateway.networking.k8s.io"
 
 // needsOfCopy lists what a Secret or ConfigMap gets its content from.
 func (s *surroundings) needsOfCopy(v int32, o *manifest.Object) []need {
-	if !s.annotated[v] {
+	if !s.annotated(v) {
 		return nil
 	}
 	id, annotation, ok := makes.CopyOf(o)
 	if !ok {
 		return nil
 	}
-	return s.needsOfNamed(v, placement.Name{ID: id, Field: "metadata.annotations[" + annotation + "]"}, ruleReferences, "it is a copy of ")
+	return s.needsOfNamed(v, &placement.Name{ID: id, Field: "metadata.annotations[" + annotation + "]"}, ruleReferences, "it is a copy of ")
+}
+
+// addInBody notes what custom resources of a kind name in their bodies. It goes through them while addMade does:
+// to have them in the processor's cache is most of the work.
+func (s *surroundings) addInBody(v int32, o *manifest.Object) {
+	r := resourceNames{surroundings: s, from: v, of: s.needsOfKind(o.ID.GroupKind())}
+	for field, value := range o.Body {
+		if field != "metadata" && field != "status" && field != "kind" && field != "apiVersion" {
+			r.add(field, value)
+		}
+	}
+	r.addLabels(o)
+	if len(r.found) > 0 {
+		s.inBody[v] = r.found
+	}
 }
 
 // resourceNames finds the objects that a custom resource names by their kind and name, or by a field that is
@@ -69,7 +98,7 @@ func (s *surroundings) needsOfCopy(v int32, o *manifest.Object) []need {
 type resourceNames struct {
 	*surroundings
 	from  int32
-	group []manifest.GroupKind // the kinds of the resource's group
+	of    *kindNeeds
 	found []need
 }
 
@@ -123,9 +152,24 @@ func (r *resourceNames) addMapping(field string, ref map[string]any) {
 	}
 }
 
-// addLike adds an object whose kind is what a field is called, in the group of who names it: a word before Ref,
-// Reference or Name, which may be the end of the kind.
+// addLike adds an object whose kind is what a field is called, in the group of who names it.
 func (r *resourceNames) addLike(field, namespace, name string) {
+	if name == "" {
+		return
+	}
+	kinds, known := r.of.called[field]
+	if !known {
+		kinds = kindsCalled(field, r.of.group)
+		r.of.called[field] = kinds
+	}
+	for _, kind := range kinds {
+		r.addNamed(field, kind, namespace, name)
+	}
+}
+
+// kindsCalled returns those kinds that a field is called like: by a word before Ref, Reference or Name, which may be the
+// end of the kind.
+func kindsCalled(field string, kinds []manifest.GroupKind) []manifest.GroupKind {
 	word := strings.ToLower(field)
 	for _, suffix := range []string{"refs", "ref", "references", "reference", "names", "name", "selector", "s"} {
 		if cut, ok := strings.CutSuffix(word, suffix); ok && cut != "" {
@@ -133,14 +177,16 @@ func (r *resourceNames) addLike(field, namespace, name string) {
 			break
 		}
 	}
-	if len(word) < 3 || name == "" {
-		return
+	if len(word) < 3 {
+		return nil
 	}
-	for _, candidate := range r.group {
-		if lower := strings.ToLower(candidate.Kind); strings.HasSuffix(lower, word) || strings.HasSuffix(word, lower) {
-			r.addNamed(field, candidate, namespace, name)
+	var out []manifest.GroupKind
+	for _, kind := range kinds {
+		if lower := strings.ToLower(kind.Kind); strings.HasSuffix(lower, word) || strings.HasSuffix(word, lower) {
+			out = append(out, kind)
 		}
 	}
+	return out
 }
 
 // addLabels adds the objects that labels such as strimzi.io/cluster name. The domain of the label is the API group.
@@ -148,7 +194,7 @@ func (r *resourceNames) addLabels(o *manifest.Object) {
 	for key, value := range o.Map("metadata", "labels") {
 		domain, ok := strings.CutSuffix(key, "/cluster")
 		if name, _ := value.(string); ok && (o.ID.Group == domain || strings.HasSuffix(o.ID.Group, "."+domain)) {
-			for _, candidate := range r.group {
+			for _, candidate := range r.of.group {
 				r.addNamed("metadata.labels["+key+"]", candidate, "", name)
 			}
 		}
@@ -163,7 +209,7 @@ func (r *resourceNames) addNamed(field string, kind manifest.GroupKind, namespac
 	for _, in := range []string{namespace, ""} {
 		to, ok := r.Beside(r.from, manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: in, Name: name})
 		if ok {
-			r.found = append(r.found, need{to, ruleReferences, field, "it names " + kind.Kind + " " + name})
+			r.found = append(r.found, need{to: to, rule: ruleReferences, field: field, why: "it names " + kind.Kind + " " + name})
 			return
 		}
 	}
@@ -209,10 +255,13 @@ func (s *surroundings) findWriters() map[groupOn][]writer {
 		return s.writers
 	}
 	s.writers, s.operators = map[groupOn][]writer{}, map[int32]bool{}
-	accounts := s.workloadsByAccount()
+	var accounts map[accountOn][]int32
 	for v, binding := range s.VerticesOf(clusterBindingKind, bindingKind) {
 		if s.leaving[v] {
 			continue
+		}
+		if accounts == nil {
+			accounts = s.workloadsByAccount()
 		}
 		cluster := s.graph.vertices[v].cluster
 		var rules []placement.StatusWriting

@@ -12,10 +12,11 @@ var jobKind = manifest.GroupKind{Group: "batch", Kind: "Job"}
 
 // patchedBy lists the webhook configurations that a Job patches: its arguments name them, and its ServiceAccount
 // may change such configurations.
-func (s *surroundings) patchedBy(v int32, o *manifest.Object, spec map[string]any) []int32 {
+func (s *surroundings) patchedBy(v int32, o *manifest.Object) []int32 {
 	if o.ID.GroupKind() != jobKind {
 		return nil
 	}
+	_, spec := placement.PodsOf(o)
 	var out []int32
 	if s.configurations == nil {
 		s.configurations = make([][]int32, len(s.graph.clusters))
@@ -82,13 +83,13 @@ func changesConfigurations(role *manifest.Object) bool {
 func (s *surroundings) needsOfConfiguration(v int32, o *manifest.Object) []need {
 	var out []need
 	for _, job := range s.findPatchers()[v] {
-		out = append(out, need{job, rulePatches, "webhooks.clientConfig.caBundle", "it gets its bundle of certificates from it"})
+		out = append(out, need{to: job, rule: rulePatches, field: "webhooks.clientConfig.caBundle", why: "it gets its bundle of certificates from it"})
 	}
 	if c, _ := configurationOf(o); len(c.webhooks) == 0 {
 		return out
 	}
 	for _, to := range s.bundleMakers(v) {
-		out = append(out, need{to, ruleBundle, "metadata.annotations", "its bundle of certificates comes from it"})
+		out = append(out, need{to: to, rule: ruleBundle, field: "metadata.annotations", why: "its bundle of certificates comes from it"})
 	}
 	return out
 }
@@ -129,8 +130,7 @@ func (s *surroundings) findPatchers() map[int32][]int32 {
 		if s.leaving[job] {
 			continue
 		}
-		_, spec := placement.PodsOf(o)
-		for _, at := range s.patchedBy(job, o, spec) {
+		for _, at := range s.patchedBy(job, o) {
 			s.patchers[at] = append(s.patchers[at], job)
 		}
 	}

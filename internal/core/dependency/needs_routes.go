@@ -15,7 +15,7 @@ func (s *surroundings) needsOfService(v int32, o *manifest.Object) []need {
 	}
 	var out []need
 	for _, to := range s.makersOf(v, makes.Address, "", o.ID.Name, false) {
-		out = append(out, need{to, ruleRoutes, "spec.type", "it may get its address from that"})
+		out = append(out, need{to: to, rule: ruleRoutes, field: "spec.type", why: "it may get its address from that"})
 	}
 	return out
 }
@@ -27,7 +27,7 @@ func (s *surroundings) needsOfIngress(v int32, o *manifest.Object) []need {
 		return nil
 	}
 	id := manifest.ID{Group: ingressClassKind.Group, Kind: ingressClassKind.Kind, Name: name}
-	return s.needsOfNamed(v, placement.Name{ID: id, Field: "spec.ingressClassName"}, ruleRoutes, "it names ")
+	return s.needsOfNamed(v, &placement.Name{ID: id, Field: "spec.ingressClassName"}, ruleRoutes, "it names ")
 }
 
 // needsOfIngressClass lists the controller of a class, which names it in its arguments.
@@ -35,7 +35,7 @@ func (s *surroundings) needsOfIngressClass(v int32, o *manifest.Object) []need {
 	var out []need
 	controller := o.Text("spec", "controller")
 	for _, to := range s.mentions(v, controller) {
-		out = append(out, need{to, ruleRoutes, "spec.controller", "spec.controller: " + controller})
+		out = append(out, need{to: to, rule: ruleRoutes, field: "spec.controller", why: "spec.controller: " + controller})
 	}
 	return out
 }

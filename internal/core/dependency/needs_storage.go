@@ -13,8 +13,8 @@ import (
 func (s *surroundings) needsOfClaim(v int32, o *manifest.Object) []need {
 	class := manifest.ID{Group: storageClassKind.Group, Kind: storageClassKind.Kind, Name: o.Text("spec", "storageClassName")}
 	volume := manifest.ID{Kind: "PersistentVolume", Name: o.Text("spec", "volumeName")}
-	return append(s.needsOfNamed(v, placement.Name{ID: class, Field: "spec.storageClassName"}, ruleStorage, "it names "),
-		s.needsOfNamed(v, placement.Name{ID: volume, Field: "spec.volumeName"}, ruleStorage, "it names ")...)
+	return append(s.needsOfNamed(v, &placement.Name{ID: class, Field: "spec.storageClassName"}, ruleStorage, "it names "),
+		s.needsOfNamed(v, &placement.Name{ID: volume, Field: "spec.volumeName"}, ruleStorage, "it names ")...)
 }
 
 // needsOfStorageClass lists what a class needs to give volumes: its driver, and the custom resources that its
@@ -23,7 +23,7 @@ func (s *surroundings) needsOfStorageClass(v int32, o *manifest.Object) []need {
 	var out []need
 	provisioner := o.Text("provisioner")
 	for _, to := range s.mentions(v, provisioner) {
-		out = append(out, need{to, ruleStorage, "provisioner", "provisioner: " + provisioner})
+		out = append(out, need{to: to, rule: ruleStorage, field: "provisioner", why: "provisioner: " + provisioner})
 	}
 	for field, value := range o.Map("parameters") {
 		name, _ := value.(string)
@@ -31,7 +31,7 @@ func (s *surroundings) needsOfStorageClass(v int32, o *manifest.Object) []need {
 			continue
 		}
 		for _, to := range s.customNamed(v, name) {
-			out = append(out, need{to, ruleStorage, "parameters." + field, "parameters." + field + ": " + name})
+			out = append(out, need{to: to, rule: ruleStorage, field: "parameters." + field, why: "parameters." + field + ": " + name})
 		}
 	}
 	return out

@@ -37,7 +37,7 @@ func (s *surroundings) needsOfValues(v int32, o *manifest.Object) []need {
 		case string:
 			if says.Kind != "" && item != "" {
 				id := manifest.ID{Kind: says.Kind, Namespace: namespace, Name: item}
-				out = append(out, s.needsOfNamed(v, placement.Name{ID: id, Field: "spec.values"}, ruleReferences, "its values name ")...)
+				out = append(out, s.needsOfNamed(v, &placement.Name{ID: id, Field: "spec.values"}, ruleReferences, "its values name ")...)
 			}
 		}
 	}

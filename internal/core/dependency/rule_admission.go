@@ -73,7 +73,7 @@ func (l limits) wait(v int32) {
 func waitForOwnAccount(w *World, v int32, o *manifest.Object) {
 	const annotation = "kubernetes.io/service-account.name"
 	name := o.Annotation(annotation)
-	if !w.annotated[v] || name == "" || o.Text("type") != "kubernetes.io/service-account-token" {
+	if !w.annotated(v) || name == "" || o.Text("type") != "kubernetes.io/service-account-token" {
 		return
 	}
 	if to, ok := w.Beside(v, manifest.ID{Kind: "ServiceAccount", Namespace: o.ID.Namespace, Name: name}); ok {

@@ -20,7 +20,7 @@ var declared = Rule{
 				if fluxKinds[kind] {
 					waitForFlux(w, v, o)
 				}
-				if w.annotated[v] {
+				if w.annotated(v) {
 					waitForNamed(w, v, o, false)
 					waitForSources(w, v, o)
 					groups.wait(w, v, o)

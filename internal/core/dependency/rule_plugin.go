@@ -7,7 +7,7 @@ var plugin = Rule{
 	OrderOnly: true,
 	Draw: func(w *World) {
 		for v, o := range w.Sources {
-			if w.annotated[v] && len(o.Written) > 0 {
+			if w.annotated(v) && len(o.Written) > 0 {
 				waitForNamed(w, v, o, true)
 			}
 		}

@@ -112,7 +112,7 @@ func (w *World) installations() *installations {
 func (w *World) mayInstall(yield func(int32, *manifest.Object) bool) {
 	for _, run := range w.runs {
 		ofKind := installs.IsInstaller(run.kind) || definerReady[run.kind] != ""
-		such := func(v int32) bool { return w.hasContent(v) && (ofKind || w.annotated[v]) }
+		such := func(v int32) bool { return w.hasContent(v) && (ofKind || w.annotated(v)) }
 		for v, o := range w.those(such, run.first, run.end) {
 			if !yield(v, o) {
 				return

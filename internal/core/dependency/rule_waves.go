@@ -42,7 +42,7 @@ func wavesOf(w *World) [][]inWave {
 	ordered := make([]bool, len(w.graph.seeds))
 	var last *manifest.Object
 	for v, o := range w.Sources {
-		if !w.annotated[v] || o == last { // last is the same on another cluster
+		if !w.annotated(v) || o == last { // last is the same on another cluster
 			continue
 		}
 		last = o

@@ -704,39 +704,41 @@ func (t *tiering) postpone() {
 			users[at] = append(users[at], level)
 		}
 	}
-	var last []int32
-	until, moved := map[int32]int{}, map[int32]int{}
+	type later struct {
+		node  int32
+		until int
+	}
+	var last []later
 	for n := range t.nodes() {
 		v := t.of(n)[0]
 		if t.pinned(n) || t.graph.roles[v] != roleLast {
 			continue
 		}
-		latest := top[t.groupOf(n)]
+		until := top[t.groupOf(n)]
 		for _, at := range []place{{t.groupOf(n), "*"}, {t.groupOf(n), t.graph.Object(v).Namespace}} {
 			for _, level := range users[at] {
 				if level >= t.level[n] {
-					latest = min(latest, level)
+					until = min(until, level)
 				}
 			}
 		}
-		last = append(last, n)
-		until[n] = latest
+		if until > t.level[n] {
+			last = append(last, later{n, until})
+		}
 	}
 	if len(last) == 0 {
 		return
 	}
 	awaited := t.awaitedSeeds()
-	for _, n := range last {
-		group := t.groupOf(n)
-		own := awaited[group][t.level[n]]
-		for level, seeds := range awaited[group] {
-			if level > t.level[n] && level <= until[n] && !slices.ContainsFunc(seeds, func(s int32) bool { return !slices.Contains(own, s) }) {
-				moved[n] = max(moved[n], level)
+	for _, l := range last {
+		of := awaited[t.groupOf(l.node)]
+		own, latest := of[t.level[l.node]], t.level[l.node]
+		for level, seeds := range of {
+			if level > latest && level <= l.until && !slices.ContainsFunc(seeds, func(s int32) bool { return !slices.Contains(own, s) }) {
+				latest = level
 			}
 		}
-	}
-	for n, level := range moved {
-		t.level[n] = level
+		t.level[l.node] = latest
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -86,14 +87,16 @@ type World struct {
 	seeds    []*Seed            // by the graph's index of the seed
 	clusters []*catalog.Cluster // by the graph's index of the cluster
 	content  []*manifest.Object // by vertex; nil where the seed has no content for it
-	// annotated reports which of them have annotations; most have none.
-	annotated []bool
-	runs      []kindRun
+	// placed is the content that has the object, with what placement knows of it.
+	placed []*placement.Content
+	runs   []kindRun
 	// held are the vertices that no rule draws from, leaving those whose objects left their seeds.
 	held, leaving []bool
 	// ofObject are all vertices in order of object, cluster and seed, and objectAt is where each
 	// object begins in it.
 	ofObject, objectAt []int32
+	// inNamespace are the ranges of the graph's objects by kind and namespace.
+	inNamespace map[kindIn]span
 	// last is each vertex' newest edge, counted from 1, and before the one that was drawn before an
 	// edge at the same vertex: so edges can be followed while more are drawn.
 	last, before []int32
@@ -114,6 +117,15 @@ type World struct {
 	defined    map[manifest.GroupKind][]int32
 	aggregated map[groupVersion][]int32
 }
+
+// kindIn is a kind of objects in a namespace.
+type kindIn struct {
+	manifest.GroupKind
+	namespace string
+}
+
+// span is a range of objects.
+type span struct{ first, end int32 }
 
 // kindRun is a range of vertices: all that a seed has of a kind.
 type kindRun struct {
@@ -199,6 +211,9 @@ func (w *World) draws(v int32) bool {
 	return w.content[v] != nil && !w.held[v] && w.on[w.graph.vertices[v].seed]
 }
 
+// annotated reports whether a vertex has annotations; most have none.
+func (w *World) annotated(v int32) bool { return w.placed[v] != nil && w.placed[v].Annotated }
+
 func (w *World) hasContent(v int32) bool { return w.content[v] != nil }
 
 // those visits such vertices of a range.
@@ -246,10 +261,12 @@ func (w *World) Find(v Vertex) (int32, bool) { return w.graph.Find(v) }
 
 // Everywhere lists all vertices of an object.
 func (w *World) Everywhere(id manifest.ID) []int32 {
-	object, ok := slices.BinarySearchFunc(w.graph.objects, id, manifest.ID.Compare)
+	in := w.inNamespace[kindIn{id.GroupKind(), id.Namespace}]
+	at, ok := slices.BinarySearchFunc(w.graph.objects[in.first:in.end], id.Name, func(o manifest.ID, name string) int { return strings.Compare(o.Name, name) })
 	if !ok {
 		return nil
 	}
+	object := in.first + index(at)
 	return w.ofObject[w.objectAt[object]:w.objectAt[object+1]]
 }
 
@@ -575,7 +592,7 @@ func (w *World) clusterOf(name string) int32 {
 // addContent finds what each vertex has.
 func (w *World) addContent() {
 	g := w.graph
-	w.content, w.annotated = make([]*manifest.Object, len(g.vertices)), make([]bool, len(g.vertices))
+	w.content, w.placed = make([]*manifest.Object, len(g.vertices)), make([]*placement.Content, len(g.vertices))
 	seed := int32(-1)
 	var contentOn func(manifest.ID, string) *placement.Content
 	for i, v := range g.vertices {
@@ -583,7 +600,7 @@ func (w *World) addContent() {
 			seed, contentOn = v.seed, w.seeds[v.seed].Contents.InOrder()
 		}
 		if content := contentOn(g.objects[v.object], g.clusters[v.cluster]); content != nil {
-			w.content[i], w.annotated[i] = content.Object, content.Annotated
+			w.content[i], w.placed[i] = content.Object, content
 		}
 	}
 }
@@ -608,7 +625,7 @@ func (w *World) mark(such []bool, vertices []Vertex) {
 	}
 }
 
-// indexObjects makes ofObject. Vertices come in order of seed, so those of an object are in order of
+// indexObjects makes ofObject and inNamespace. Vertices come in order of seed, so those of an object are in order of
 // cluster already unless several seeds have it.
 func (w *World) indexObjects() {
 	g := w.graph
@@ -617,6 +634,14 @@ func (w *World) indexObjects() {
 		if of := w.ofObject[w.objectAt[i]:w.objectAt[i+1]]; len(of) > 1 && g.vertices[of[0]].seed != g.vertices[of[len(of)-1]].seed {
 			w.Sort(of)
 		}
+	}
+	w.inNamespace = map[kindIn]span{}
+	for i := 0; i < len(g.objects); {
+		key, first := kindIn{g.objects[i].GroupKind(), g.objects[i].Namespace}, i
+		for i < len(g.objects) && g.objects[i].Namespace == key.namespace && g.objects[i].GroupKind() == key.GroupKind {
+			i++
+		}
+		w.inNamespace[key] = span{index(first), index(i)}
 	}
 }
 

@@ -1,6 +1,7 @@
 package makes
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/installs"
@@ -24,8 +25,12 @@ func FinderOf(kind manifest.GroupKind) Finder {
 		return nil
 	}
 	rows := rowsOf(kind)
+	fields, elsewhere := rows.fieldsOfSpec()
 	return func(o *manifest.Object, source func(manifest.ID) *manifest.Object) []Thing {
-		out := rows.of(o)
+		var out []Thing
+		if elsewhere || hasAny(o, fields) {
+			out = rows.of(o)
+		}
 		if len(out) > 0 {
 			out = append(out, copies(o, out)...)
 		}
@@ -34,6 +39,13 @@ func FinderOf(kind manifest.GroupKind) Finder {
 		}
 		return out
 	}
+}
+
+// hasAny reports whether a custom resource may have something in some fields of its spec. Most have none of those
+// that the table names.
+func hasAny(o *manifest.Object, fields []string) bool {
+	spec, ok := o.Body["spec"].(map[string]any)
+	return !ok || slices.ContainsFunc(fields, func(field string) bool { return spec[field] != nil })
 }
 
 // By returns what an object makes.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/placement"
 )
 
 //go:embed makes.yaml
@@ -21,9 +22,9 @@ var makesYAML []byte
 // Kinds of things beside those of objects.
 const (
 	// Resource is an extended resource of nodes.
-	Resource = "Resource"
+	Resource = placement.Resource
 	// Scheduler is the scheduler of that name.
-	Scheduler = "Scheduler"
+	Scheduler = placement.Scheduler
 	// Address is what gives Services of type LoadBalancer their address.
 	Address = "Address"
 	// Network is the pod network of a cluster.
@@ -125,7 +126,8 @@ func parse(text []byte) (*table, error) {
 // rowsOf returns what the table says of a custom kind.
 func rowsOf(kind manifest.GroupKind) rows {
 	t := read()
-	found := slices.Concat(t.any, t.byKind[kind], t.byKind[manifest.GroupKind{Group: kind.Group, Kind: "*"}])
+	found := slices.Clip(t.any) // most kinds have no rows of their own
+	found = append(append(found, t.byKind[kind]...), t.byKind[manifest.GroupKind{Group: kind.Group, Kind: "*"}]...)
 	for parent := kind.Group; parent != ""; {
 		_, parent, _ = strings.Cut(parent, ".")
 		for _, r := range t.below[parent] {
@@ -135,6 +137,21 @@ func rowsOf(kind manifest.GroupKind) rows {
 		}
 	}
 	return found
+}
+
+// fieldsOfSpec returns the fields of a spec without which rows find no names, and whether they find some elsewhere.
+func (list rows) fieldsOfSpec() (fields []string, elsewhere bool) {
+	for i := range list {
+		for _, p := range list[i].names {
+			if len(p.paths) == 0 || len(p.paths[0]) < 2 || p.paths[0][0] != "spec" || p.paths[0][1] == "*" {
+				return nil, true
+			}
+			if field := p.paths[0][1]; !slices.Contains(fields, field) {
+				fields = append(fields, field)
+			}
+		}
+	}
+	return fields, false
 }
 
 // IsKnown reports whether the table has rows for a kind of its own.

@@ -42,7 +42,10 @@ func (k GroupKind) Plurals() []string {
 
 // Compare orders by group, then by kind.
 func (k GroupKind) Compare(other GroupKind) int {
-	return cmp.Or(strings.Compare(k.Group, other.Group), strings.Compare(k.Kind, other.Kind))
+	if c := strings.Compare(k.Group, other.Group); c != 0 {
+		return c
+	}
+	return strings.Compare(k.Kind, other.Kind)
 }
 
 // ID is the identity of an object inside one cluster. It is comparable, and used as a key. The
@@ -72,11 +75,13 @@ func (id ID) String() string {
 
 // Compare orders by group, kind, namespace and name.
 func (id ID) Compare(other ID) int {
-	return cmp.Or(
-		id.GroupKind().Compare(other.GroupKind()),
-		strings.Compare(id.Namespace, other.Namespace),
-		strings.Compare(id.Name, other.Name),
-	)
+	if c := id.GroupKind().Compare(other.GroupKind()); c != 0 {
+		return c
+	}
+	if c := strings.Compare(id.Namespace, other.Namespace); c != 0 {
+		return c
+	}
+	return strings.Compare(id.Name, other.Name)
 }
 
 // MarshalText makes an ID usable as a JSON or YAML string and map key.

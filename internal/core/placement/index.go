@@ -16,6 +16,8 @@ type kind struct {
 	// management is the row of the kind if its objects belong on a management cluster.
 	management *managementRow
 	serves     bool
+	// standard reports whether the kind is of a group of Kubernetes itself.
+	standard bool
 	// families are the clouds that its objects are of, as patterns of groups.
 	families []string
 	// installs reports whether its objects install others, and targets how its objects follow what they
@@ -69,7 +71,7 @@ func (s *placer) kindOf(name manifest.GroupKind) *kind {
 	k := s.resources[name]
 	if k == nil {
 		k = &kind{GroupKind: name, serves: serves(name), families: familiesOf(name.Group), installs: installs.IsInstaller(name)}
-		k.targets, k.named = targets[name], isNamed(name)
+		k.targets, k.named, k.standard = targets[name], isNamed(name), manifest.ServedByKubernetes(name)
 		_, k.makesSecrets = secretMakers[name]
 		k.podPath, k.workload = podTemplates[name]
 		if row, ok := managementKind(name); ok {

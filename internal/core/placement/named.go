@@ -72,32 +72,35 @@ func mayRefer(field string) bool {
 	return strings.HasSuffix(field, "Ref") || strings.HasSuffix(field, "Name") || strings.HasSuffix(field, "Reference") || strings.HasSuffix(field, "Secret")
 }
 
-// NamedBy lists the objects that another one names and that only serve others, in no order and with
-// duplicates.
-// Fields are found by name and shape wherever they are, which serves the kinds of all operators
+// NamesOf lists what an object names: for a workload, what its Pods name, in the order of their fields; for others,
+// the Secrets, ConfigMaps and roles that they name, in no order and with duplicates.
+// Fields of these are found by name and shape wherever they are, which serves the kinds of all operators
 // that write references as Kubernetes does.
-func NamedBy(o *manifest.Object) []manifest.ID {
-	if path, ok := podTemplates[o.ID.GroupKind()]; ok {
-		return appendNamedByPods(nil, o.ID, podSpec(o, path))
+func NamesOf(o *manifest.Object) []Name { return appendNames(nil, o, isWorkload(o.ID.GroupKind())) }
+
+func appendNames(list []Name, o *manifest.Object, workload bool) []Name {
+	if workload {
+		return appendNamedByPods(list, o)
 	}
-	return appendReferences(nil, o)
+	return appendReferences(list, o)
 }
 
 // appendReferences appends what an object names that is not a workload.
-func appendReferences(ids []manifest.ID, o *manifest.Object) []manifest.ID {
+func appendReferences(list []Name, o *manifest.Object) []Name {
 	if isData(o) {
-		return ids // their keys are free, and name nothing
+		return list // their keys are free, and name nothing
 	}
-	r := references{by: o.ID, ids: ids}
+	r := references{by: o.ID, list: list}
 	for field, value := range o.Body {
 		if mayHaveReferences(field) {
+			r.top = field
 			r.addField(field, value)
 		}
 	}
 	if o.ID.Group == rbacGroup && o.Map("roleRef") != nil {
-		r.ids = append(r.ids, RoleOf(o))
+		r.list = append(r.list, Name{ID: RoleOf(o), Field: "roleRef"})
 	}
-	return r.ids
+	return r.list
 }
 
 func isData(o *manifest.Object) bool {
@@ -106,14 +109,16 @@ func isData(o *manifest.Object) bool {
 
 // references are the Secrets and ConfigMaps that an object names.
 type references struct {
-	by  manifest.ID
-	ids []manifest.ID
+	by manifest.ID
+	// top is the field of the object that the present one is in.
+	top  string
+	list []Name
 }
 
 func (r *references) add(kind, namespace, name string) {
 	id := manifest.ID{Kind: kind, Namespace: cmp.Or(namespace, r.by.Namespace), Name: name}
 	if name != "" && id != r.by {
-		r.ids = append(r.ids, id)
+		r.list = append(r.list, Name{ID: id, Field: r.top})
 	}
 }
 

@@ -304,13 +304,21 @@ func (a *overriding) patch(content *Content, selected []int) *patched {
 
 // newlyNamed notes what an object names after an override, and did not before.
 func (a *overriding) newlyNamed(done *patched, by int, before, after *manifest.Object) {
-	was, is := NamedBy(before), NamedBy(after)
+	was, is := namedBy(before), namedBy(after)
 	maps.DeleteFunc(done.named, func(id manifest.ID, _ int) bool { return !slices.Contains(is, id) })
 	for _, id := range is {
 		if !slices.Contains(was, id) && len(a.placed.Contents.find(id)) > 0 {
 			done.named[id] = by
 		}
 	}
+}
+
+func namedBy(o *manifest.Object) []manifest.ID {
+	var ids []manifest.ID
+	for _, n := range NamesOf(o) {
+		ids = append(ids, n.ID)
+	}
+	return ids
 }
 
 // warnOfMissing warns of what objects name only since overrides changed them, and that does not go to

@@ -132,6 +132,8 @@ type placer struct {
 	// creates; made when first asked for, and again when a cluster was added.
 	roles map[v1alpha1.ClusterRole][]string
 	made  *[]string
+	// kubeConfigs are the clusters with the Secrets of kubeconfigs of clusters that seeds create.
+	kubeConfigs map[manifest.ID]string
 	// open are the clusters of each role that the seed may select, and the others.
 	open map[v1alpha1.ClusterRole][2][]string
 	// selection is the answer of the last rule, which is the same for all objects.
@@ -202,7 +204,7 @@ func addClustersOf(seed *catalog.Seed, inv *catalog.Inventory) manifest.Problems
 			if !added[n.object.ID] {
 				added[n.object.ID] = true
 				problems = appendProblem(problems, s.addCreated(inv, n))
-				s.roles, s.made, s.open, s.selection = nil, nil, nil, nil
+				s.roles, s.made, s.open, s.selection, s.kubeConfigs = nil, nil, nil, nil, nil
 				s.seedRules, s.compiled = nil, false
 			}
 		}

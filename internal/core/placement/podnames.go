@@ -3,6 +3,7 @@ package placement
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -16,17 +17,23 @@ type Name struct {
 	Optional bool
 }
 
-// NamedByPods lists the objects that the Pods of a workload name, in the order of their fields. What every
-// cluster has by itself is among them.
-func NamedByPods(o *manifest.Object) []Name {
+// What Pods name beside objects: an extended resource of nodes, and a scheduler.
+const (
+	Resource  = "Resource"
+	Scheduler = "Scheduler"
+)
+
+// IsObject reports whether what is named is an object.
+func (n Name) IsObject() bool { return n.ID.Kind != Resource && n.ID.Kind != Scheduler }
+
+// appendNamedByPods appends what the Pods of a workload name, in the order of their fields. What every
+// cluster has by itself is among it.
+func appendNamedByPods(list []Name, o *manifest.Object) []Name {
 	metadata, spec := PodsOf(o)
-	p := podNames{namespace: o.ID.Namespace}
+	p := podNames{namespace: o.ID.Namespace, list: list}
 	p.addVolumes(spec)
-	for _, list := range []string{"initContainers", "containers"} {
-		for _, c := range mappings(spec[list]) {
-			p.addEnvironment(c)
-		}
-	}
+	p.addContainers(spec["initContainers"])
+	p.addContainers(spec["containers"])
 	for _, secret := range mappings(spec["imagePullSecrets"]) {
 		p.add(secretKind, secret["name"], "imagePullSecrets", false)
 	}
@@ -42,6 +49,10 @@ func NamedByPods(o *manifest.Object) []Name {
 	for _, claim := range mappings(o.Map("spec")["volumeClaimTemplates"]) {
 		p.addClaimSpec(claim, "volumeClaimTemplates")
 	}
+	p.addResources()
+	if name := spec["schedulerName"]; name != "default-scheduler" {
+		p.addClusterwide(manifest.GroupKind{Kind: Scheduler}, name, "schedulerName")
+	}
 	return p.list
 }
 
@@ -49,6 +60,8 @@ func NamedByPods(o *manifest.Object) []Name {
 type podNames struct {
 	namespace string
 	list      []Name
+	// resources are the extended resources that containers ask for.
+	resources []string
 }
 
 func (p *podNames) add(kind manifest.GroupKind, name any, field string, optional any) {
@@ -107,6 +120,36 @@ func (p *podNames) addSource(source map[string]any) {
 	}
 }
 
+func (p *podNames) addContainers(list any) {
+	items, _ := list.([]any)
+	for _, item := range items {
+		if c, ok := item.(map[string]any); ok {
+			p.addEnvironment(c)
+			p.findResources(c)
+		}
+	}
+}
+
+// findResources finds the resources that a container asks for and that are none of Kubernetes' own.
+func (p *podNames) findResources(container map[string]any) {
+	resources, _ := container["resources"].(map[string]any)
+	for _, kind := range []string{"limits", "requests"} {
+		amounts, _ := resources[kind].(map[string]any)
+		for name := range amounts {
+			if domain, _, ok := strings.Cut(name, "/"); ok && !strings.HasSuffix("."+domain, ".kubernetes.io") {
+				p.resources = append(p.resources, name)
+			}
+		}
+	}
+}
+
+func (p *podNames) addResources() {
+	slices.Sort(p.resources)
+	for _, name := range slices.Compact(p.resources) {
+		p.addClusterwide(manifest.GroupKind{Kind: Resource}, name, "resources")
+	}
+}
+
 func (p *podNames) addEnvironment(container map[string]any) {
 	for _, variable := range mappings(container["env"]) {
 		from, _ := variable["valueFrom"].(map[string]any)
@@ -135,7 +178,9 @@ func (p *podNames) addClaimSpec(claim map[string]any, field string) {
 func (p *podNames) addNetworks(annotations map[string]any) {
 	for _, annotation := range []string{"k8s.v1.cni.cncf.io/networks", "v1.multus-cni.io/default-network"} {
 		text, _ := annotations[annotation].(string)
-		text = strings.TrimSpace(text)
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
 		var list []struct{ Name, Namespace string }
 		if !strings.HasPrefix(text, "[") || json.Unmarshal([]byte(text), &list) != nil {
 			list = nil

@@ -35,23 +35,6 @@ func accountIn(podSpec map[string]any) string {
 	return name
 }
 
-// appendNamedByPods appends what a workload names. Only the spec of its Pods names other objects.
-func appendNamedByPods(ids []manifest.ID, by manifest.ID, spec map[string]any) []manifest.ID {
-	r := references{by: by, ids: ids}
-	r.addMapping(spec)
-	ids = r.ids
-	if name := accountIn(spec); name != "" {
-		ids = append(ids, manifest.ID{Kind: "ServiceAccount", Namespace: by.Namespace, Name: name})
-	}
-	if name, _ := spec["priorityClassName"].(string); name != "" {
-		ids = append(ids, manifest.ID{Group: priorityClassKind.Group, Kind: priorityClassKind.Kind, Name: name})
-	}
-	if name, _ := spec["runtimeClassName"].(string); name != "" {
-		ids = append(ids, manifest.ID{Group: runtimeClassKind.Group, Kind: runtimeClassKind.Kind, Name: name})
-	}
-	return ids
-}
-
 // podSpec returns the spec of a workload's Pods.
 func podSpec(o *manifest.Object, path []string) map[string]any {
 	spec, _ := podTemplate(o, path)["spec"].(map[string]any)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -29,22 +30,25 @@ func (s *placer) findNamers() {
 	}
 	s.madeSecrets = map[manifest.ID]*node{}
 	s.makeSecrets()
-	data := s.dataByName()
-	var named []manifest.ID
+	data := sync.OnceValue(s.dataByName)
+	names := make([]Name, 0, len(s.documents))
 	for i := range s.documents {
 		n := &s.documents[i]
+		first := len(names)
+		names = appendNames(names, n.object, n.kind.workload)
+		n.names = names[first:len(names):len(names)]
 		if n.kind.workload {
-			spec := podSpec(n.object, n.kind.podPath)
-			n.account = accountIn(spec)
-			named = appendNamedByPods(named[:0], n.object.ID, spec)
-		} else {
-			named = appendReferences(named[:0], n.object)
+			n.account = accountIn(podSpec(n.object, n.kind.podPath))
 		}
-		for _, id := range named {
+		for i := range n.names {
+			id := n.names[i].ID
+			if n.kind.workload && !n.followedBy(id) {
+				continue
+			}
 			if to := s.target(id); to != nil {
 				to.namers = append(to.namers, n)
 			} else if id.Namespace == "" { // its namespace is not given
-				for _, to := range data[id] {
+				for _, to := range data()[id] {
 					to.namers = append(to.namers, n)
 				}
 			}
@@ -59,6 +63,18 @@ func (s *placer) findNamers() {
 	for _, n := range s.madeSecrets {
 		n.sortNamers()
 	}
+}
+
+// followedBy reports whether an object that the Pods of the node name may go where they go. What every
+// Namespace has does not; nameSupports finds the others.
+func (n *node) followedBy(id manifest.ID) bool {
+	switch id.GroupKind() {
+	case secretKind, configMapKind, priorityClassKind, runtimeClassKind:
+		return true
+	case accountKind:
+		return n.account != ""
+	}
+	return false
 }
 
 // dataByName returns the Secrets and ConfigMaps of all namespaces, by ids without one.

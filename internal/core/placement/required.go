@@ -13,8 +13,8 @@ import (
 func RequiredBy(o *manifest.Object) []manifest.ID {
 	r := required{namespace: o.ID.Namespace}
 	if isWorkload(o.ID.GroupKind()) {
-		for _, n := range NamedByPods(o) {
-			if !n.Optional {
+		for _, n := range NamesOf(o) {
+			if !n.Optional && n.IsObject() {
 				r.addID(n.ID)
 			}
 		}

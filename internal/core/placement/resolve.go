@@ -28,6 +28,8 @@ type node struct {
 	forCluster, account string
 	// order is the index in order of ids.
 	order int
+	// names are what the object names (findNamers).
+	names []Name
 	// namers are the objects that name this one (findNamers).
 	namers []*node
 	vertex *vertex // of the operators; nil where the object has no links

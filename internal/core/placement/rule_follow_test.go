@@ -143,7 +143,7 @@ func TestEveryRowOfTheReferenceTableIsReached(t *testing.T) {
 			for form, v := range forms {
 				o := seedOf(t, "apiVersion: example.com/v1\nkind: Slice\nmetadata: {name: a, namespace: shop}\n").Objects()[0]
 				o.Body = map[string]any{"spec": map[string]any{field: v}}
-				if !slices.Contains(NamedBy(&o), manifest.ID{Kind: row.Kind, Namespace: "shop", Name: "cfg"}) {
+				if !slices.Contains(namedBy(&o), manifest.ID{Kind: row.Kind, Namespace: "shop", Name: "cfg"}) {
 					t.Errorf("%s of a %s, %s, is not found", field, row.Kind, form)
 				}
 			}

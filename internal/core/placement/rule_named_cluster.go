@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -25,7 +26,7 @@ var namedCluster = Rule{
 			on, err := s.management(o)
 			return decision{clusters: []string{on}, why: fmt.Sprintf("label %s: %s", labelClusterName, name)}, err
 		}
-		if on, secret := s.reaches(n.object); on != "" {
+		if on, secret := s.reaches(n); on != "" {
 			return decision{clusters: []string{on}, why: "its kubeconfig is Secret " + secret + " there"}, nil
 		}
 		return decision{follows: s.managementOwners(n), format: "%s owns it or refers to it"}, nil
@@ -34,18 +35,23 @@ var namedCluster = Rule{
 
 // reaches returns where the kubeconfig is by which an object acts on a cluster that a seed creates, and
 // the Secret's name.
-func (s *placer) reaches(o *manifest.Object) (on, secret string) {
-	if secret = o.Text("spec", "kubeConfig", "secretRef", "name"); secret == "" {
+func (s *placer) reaches(n *node) (on, secret string) {
+	if n.kind.standard {
 		return "", ""
 	}
-	for _, name := range s.inventory.Names() {
-		if c := s.inventory.Clusters[name]; c.CreatedBy != nil {
-			if on, of := c.KubeConfigOf(); of.Name == secret && of.Namespace == o.ID.Namespace {
-				return on, secret
+	if secret = n.object.Text("spec", "kubeConfig", "secretRef", "name"); secret == "" {
+		return "", ""
+	}
+	if s.kubeConfigs == nil {
+		s.kubeConfigs = map[manifest.ID]string{}
+		for _, name := range slices.Backward(s.inventory.Names()) { // the first one counts
+			if c := s.inventory.Clusters[name]; c.CreatedBy != nil {
+				on, of := c.KubeConfigOf()
+				s.kubeConfigs[manifest.ID{Kind: "Secret", Namespace: of.Namespace, Name: of.Name}] = on
 			}
 		}
 	}
-	return "", ""
+	return s.kubeConfigs[manifest.ID{Kind: "Secret", Namespace: n.object.ID.Namespace, Name: secret}], secret
 }
 
 // managementOwners returns the management objects that an object has as owners, or that refer to it

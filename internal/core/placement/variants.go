@@ -32,12 +32,14 @@ type Content struct {
 	Object *manifest.Object
 	// Annotated reports whether the object has annotations. Most have none, and much is about them.
 	Annotated bool
+	// Names are what the object names (NamesOf).
+	Names []Name
 	// variants are those that have it, for people.
 	variants []string
 }
 
 func newContent(o *manifest.Object, variants ...string) *Content {
-	return &Content{Object: o, Annotated: o.Map("metadata", "annotations") != nil, variants: variants}
+	return &Content{Object: o, Annotated: o.Map("metadata", "annotations") != nil, Names: NamesOf(o), variants: variants}
 }
 
 // Contents are the objects of a seed by cluster. Variants with equal content share it, so
@@ -137,10 +139,11 @@ func (c Contents) IDs() []manifest.ID {
 
 // plainContents returns those of a seed with one variant.
 func (s *placer) plainContents(variant string) Contents {
+	s.findNamers()
 	variants := []string{variant}
 	objects, contents, all := make([]objectContents, len(s.all)), make([]Content, len(s.all)), make([]*Content, len(s.all))
 	for i, n := range s.all {
-		contents[i] = Content{Object: n.object, Annotated: n.annotations != nil, variants: variants}
+		contents[i] = Content{Object: n.object, Annotated: n.annotations != nil, Names: n.names, variants: variants}
 		all[i] = &contents[i]
 		objects[i] = objectContents{n.object.ID, all[i : i+1 : i+1]}
 	}
