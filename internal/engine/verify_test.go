@@ -72,6 +72,24 @@ func TestAChangedPlanBranchIsNotBelieved(t *testing.T) {
 	}
 }
 
+// TestWhatAPersonHasChangedStaysPlanted: a plan that is not used is replaced by what base has, also where no plan ever
+// had it like that.
+func TestWhatAPersonHasChangedStaysPlanted(t *testing.T) {
+	w := shelved(t, fleet{workload: []string{"x"}, seed: 5})
+	w.gitops.put("main", "Change b", map[string]string{movedFile: strings.Replace(w.gitops.files()[movedFile], "k: v", "k: mine", 1)})
+	branch := layout.PlanBranch("main", "shelf")
+	files := w.gitops.filesAt(w.gitops.refs[branch])
+	w.gitops.put(branch, "Plan seed shelf", map[string]string{layout.PlanFile: strings.ReplaceAll(files[layout.PlanFile], "shelf.x.01", "shelf.x.07")})
+	w.put(shelf("a", "b=new>a", "c"))
+	w.restart()
+	w.pass()
+	w.retry() // the tier is held for what the person has changed
+	w.mergeAll("x", "a", "b", "c")
+	if got := w.object("x", "b"); got != "vnew " {
+		t.Errorf("b is %q", got)
+	}
+}
+
 func TestNothingIsPlannedAnewAfterARestart(t *testing.T) {
 	w := planted(t)
 	before := maps.Clone(w.gitops.refs)

@@ -433,7 +433,8 @@ func (d *decider) creation(last *plan.Tier, id manifest.ID, on string) plan.Crea
 	return plan.Creates{Cluster: id.Name, Object: id, Declared: declared, KubeConfig: plan.KubeConfig{Cluster: on, Namespace: id.Namespace, Name: id.Name + "-kubeconfig"}}
 }
 
-// ours returns the files of a directory that any plan of the seed had there.
+// ours returns the files of a directory that any plan of the seed had there. People may have changed them since:
+// they still hold what is planted.
 func (d *decider) ours(p *Previous, repo string, r *Repo, dir string, files map[string]layout.Hash) map[string]layout.Hash {
 	have := d.at(repo, r.Head, dir)[dir]
 	for _, had := range d.past(repo, p.commit(repo), dir) {
@@ -448,7 +449,7 @@ func (d *decider) ours(p *Previous, repo string, r *Repo, dir string, files map[
 	out := map[string]layout.Hash{}
 	for _, had := range d.past(repo, p.commit(repo), paths...) {
 		for file, hash := range files {
-			if had[path.Join(dir, file)] == hash {
+			if !had[path.Join(dir, file)].IsZero() {
 				out[file] = hash
 			}
 		}
