@@ -269,45 +269,57 @@ func (p *Plan) HandedOver(t *Tier) []Handover {
 // that are new. It is last itself if nothing is left to do. to names the seeds; read returns a file of a
 // repository, or false where that is not known yet.
 func HandOver(last *Plan, to map[Removed]string, revision string, read func(repo string, hash layout.Hash) ([]byte, bool)) (*Plan, map[layout.Hash][]byte, error) {
-	out := *last
 	files, unknown := map[layout.Hash][]byte{}, false
-	a := &assembly{plan: &out, ids: map[string]string{}}
-	out.Contents, out.Tiers = nil, slices.Clone(last.Tiers)
-	for i := range out.Tiers {
-		t := &out.Tiers[i]
-		if t.Gone() {
-			continue
+	out, err := last.withObjects(func(t *Tier, o *Object) error {
+		seed := to[Removed{o.ID, t.Cluster}]
+		if !o.remarked(seed) {
+			return nil
 		}
-		objects, hashes := slices.Clone(last.Objects(t)), map[string]layout.Hash{}
-		for j := range objects {
-			o := &objects[j]
-			if seed := to[Removed{o.ID, t.Cluster}]; o.remarked(seed) {
-				data, known := read(t.Repo, o.Hash)
-				if !known { // all of them are asked for at once
-					unknown = true
-					continue
-				}
-				data, err := remark(last.Seed, t.FilePath(*o), data, seed)
-				if err != nil {
-					return nil, nil, err
-				}
-				o.Hash, o.Kept, o.HandedTo = githash.Blob(data), seed != "", seed
-				files[o.Hash] = data
-			}
-			hashes[o.File] = o.Hash
+		data, known := read(t.Repo, o.Hash)
+		if !known { // all of them are asked for at once
+			unknown = true
+			return nil
 		}
-		t.setHash(ModeTree, githash.Tree(hashes))
-		t.Contents = a.contentsID(t.DirHash(), objects)
-	}
+		data, err := remark(last.Seed, t.FilePath(*o), data, seed)
+		if err != nil {
+			return err
+		}
+		o.Hash, o.Kept, o.HandedTo = githash.Blob(data), seed != "", seed
+		files[o.Hash] = data
+		return nil
+	})
 	switch {
-	case unknown:
-		return nil, nil, nil
+	case err != nil || unknown:
+		return nil, nil, err
 	case len(files) == 0:
 		return last, nil, nil
 	}
 	out.Version, out.Revision, out.Generation = Current, revision, last.Generation+1
 	out.Rules, out.Inputs = rulesVersion, digestOf([]string{rulesVersion, "hand over", last.Seed, last.Inputs, digestOf(out.Contents)})
-	return &out, files, nil
+	return out, files, nil
+}
+
+// withObjects returns the plan with what edit makes of the objects of its tiers. Tiers that go stay as they are.
+func (p *Plan) withObjects(edit func(t *Tier, o *Object) error) (*Plan, error) {
+	out := *p
+	out.Contents, out.Tiers = nil, slices.Clone(p.Tiers)
+	a := &assembly{plan: &out, ids: map[string]string{}}
+	for i := range out.Tiers {
+		t := &out.Tiers[i]
+		if t.Gone() {
+			continue
+		}
+		objects, hashes := slices.Clone(p.Objects(t)), map[string]layout.Hash{}
+		for j := range objects {
+			if err := edit(t, &objects[j]); err != nil {
+				return nil, err
+			}
+			hashes[objects[j].File] = objects[j].Hash
+		}
+		t.setHash(ModeTree, githash.Tree(hashes))
+		t.Contents = a.contentsID(t.DirHash(), objects)
+	}
+	return &out, nil
 }
 
 // remark returns a planted file with the annotation, or without it if no seed is to get its object.

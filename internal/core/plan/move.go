@@ -523,10 +523,15 @@ func (a *assembly) absent(i int32) bool {
 // Unprotect returns the plan by which the objects of a seed that is gone lose the annotations of
 // moves. Only then can they be deleted.
 func Unprotect(last *Plan, revision string) *Plan {
-	out := *last
+	before := (&Previous{Plan: last}).moves()
+	out, _ := last.withObjects(func(t *Tier, o *Object) error {
+		if m, moves := before[dependency.Vertex{Seed: last.Seed, Object: o.ID, Cluster: t.Cluster}]; moves && m.holds() {
+			o.Hash = m.Content
+		}
+		return nil
+	})
 	out.Version, out.Revision, out.Generation = Current, revision, last.Generation+1
 	out.Rules, out.Inputs = rulesVersion, digestOf([]string{rulesVersion, "unprotect", last.Seed, last.Inputs})
-	before := (&Previous{Plan: last}).moves()
 	out.Moves = slices.Clone(last.Moves)
 	for i := range out.Moves {
 		if m := &out.Moves[i]; m.Stage == StageProtect {
@@ -534,25 +539,7 @@ func Unprotect(last *Plan, revision string) *Plan {
 		}
 		out.Moves[i].Stage = StageUnprotect
 	}
-	a := &assembly{plan: &out, ids: map[string]string{}}
-	out.Contents, out.Tiers = nil, slices.Clone(last.Tiers)
-	for i := range out.Tiers {
-		t := &out.Tiers[i]
-		if t.Gone() {
-			continue
-		}
-		objects, hashes := slices.Clone(last.Objects(t)), map[string]layout.Hash{}
-		for j := range objects {
-			o := &objects[j]
-			if m, moves := before[dependency.Vertex{Seed: last.Seed, Object: o.ID, Cluster: t.Cluster}]; moves && m.holds() {
-				o.Hash = m.Content
-			}
-			hashes[o.File] = o.Hash
-		}
-		t.setHash(ModeTree, githash.Tree(hashes))
-		t.Contents = a.contentsID(t.DirHash(), objects)
-	}
-	return &out
+	return out
 }
 
 // isHeld reports whether a tier of a cluster has what is planted: all where objects move, but for the
