@@ -53,9 +53,6 @@ func TestOrdersOfOtherToolsAreCompared(t *testing.T) {
 	add := func(row tally) {
 		total.add(row)
 		rows = append(rows, row.String())
-		if err := writeTable(*table, rows); err != nil {
-			t.Fatal(err)
-		}
 	}
 	one := func(s stack) tally {
 		p, err := b.plan(t.Context(), furrow, s, t.TempDir())
