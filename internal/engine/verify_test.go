@@ -90,6 +90,35 @@ func TestWhatAPersonHasChangedStaysPlanted(t *testing.T) {
 	}
 }
 
+// TestWhatAPersonHasMadeUnreadableStaysPlanted: nobody knows what to annotate, so the seed waits for a correction.
+func TestWhatAPersonHasMadeUnreadableStaysPlanted(t *testing.T) {
+	w := shelved(t, fleet{workload: []string{"x"}, seed: 5})
+	was := w.gitops.files()[movedFile]
+	w.gitops.put("main", "Change b", map[string]string{movedFile: was + "---\nkind: ["})
+	branch := layout.PlanBranch("main", "shelf")
+	files := w.gitops.filesAt(w.gitops.refs[branch])
+	w.gitops.put(branch, "Plan seed shelf", map[string]string{layout.PlanFile: strings.ReplaceAll(files[layout.PlanFile], "shelf.x.01", "shelf.x.07")})
+	w.put(shelf("a", "b=new>a", "c"))
+	w.restart()
+	for range 10 {
+		w.pass()
+		w.retry()
+		for _, p := range w.open() {
+			w.merge(p)
+		}
+		w.tick()
+		w.mustStay("x", "a", "b", "c")
+	}
+	if says := w.report.Seeds[0].Message; !strings.Contains(says, movedFile) {
+		t.Errorf("it does not name the file: %s", says)
+	}
+	w.gitops.put("main", "Change b back", map[string]string{movedFile: was})
+	w.mergeAll("x", "a", "b", "c")
+	if got := w.object("x", "b"); got != "vnew " {
+		t.Errorf("b is %q", got)
+	}
+}
+
 func TestNothingIsPlannedAnewAfterARestart(t *testing.T) {
 	w := planted(t)
 	before := maps.Clone(w.gitops.refs)

@@ -20,27 +20,27 @@ type surroundings struct {
 	made []makes.Index[int32]
 	// groups are those of CustomResourceDefinitions.
 	groups map[groupOn]bool
+	// inBody are, by vertex, what custom resources name in their bodies (addInBody).
+	inBody map[int32][]need
 	// needs keeps the results of needsOf by vertex. edges are those of needed, and isNeeded is, by vertex, whether
 	// anything needs it.
-	needs [][]need
-	// inBody are, by vertex, what custom resources name in their bodies (addInBody).
-	inBody   map[int32][]need
+	needs    [][]need
 	edges    map[string][]needEdge
 	isNeeded []bool
 	// The others are indexes that finders make when they ask first.
-	guardsOf  map[groupOn][]int32
-	writers   map[groupOn][]writer
-	operators map[int32]bool
-	kinds     map[string][]manifest.GroupKind
-	ofGroup   map[string][]manifest.GroupKind
-	// custom is what needsOfKind returned last, for the kind customIs.
-	customIs       manifest.GroupKind
-	custom         *kindNeeds
+	guardsOf       map[groupOn][]int32
+	writers        map[groupOn][]writer
+	operators      map[int32]bool
+	kinds          map[string][]manifest.GroupKind
+	ofGroup        map[string][]manifest.GroupKind
 	workloads      [][]int32
 	configurations [][]int32
 	mentioned      map[groupOn][]int32
 	plugins        [][]int32
 	patchers       map[int32][]int32
+	// custom is what needsOfKind returned last, for the kind customIs.
+	customIs manifest.GroupKind
+	custom   *kindNeeds
 }
 
 // groupOn is an API group on a cluster.

@@ -78,8 +78,8 @@ func (s *surroundings) needsOfCopy(v int32, o *manifest.Object) []need {
 	return s.needsOfNamed(v, &placement.Name{ID: id, Field: "metadata.annotations[" + annotation + "]"}, ruleReferences, "it is a copy of ")
 }
 
-// addInBody notes what custom resources of a kind name in their bodies. It goes through them while addMade does:
-// to have them in the processor's cache is most of the work.
+// addInBody notes what a custom resource names in its body and labels. It reads them when addMade does: to have them
+// in the processor's cache is most of the work.
 func (s *surroundings) addInBody(v int32, o *manifest.Object) {
 	r := resourceNames{surroundings: s, from: v, of: s.needsOfKind(o.ID.GroupKind())}
 	for field, value := range o.Body {

@@ -119,6 +119,38 @@ func TestAThingIsFoundByItsPattern(t *testing.T) {
 	}
 }
 
+// TestNoRowIsLeftOutForItsFields compares what is found with what the rows alone say, with each of their fields set.
+func TestNoRowIsLeftOutForItsFields(t *testing.T) {
+	for kind, of := range read().byKind {
+		if kind.Kind == "*" || manifest.ServedByKubernetes(kind) {
+			continue
+		}
+		for i := range of {
+			for _, p := range of[i].names {
+				o := manifest.Object{ID: manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: "shop", Name: "one"}, Body: map[string]any{"metadata": map[string]any{"name": "one"}, "spec": map[string]any{}}}
+				for _, at := range p.paths {
+					in := o.Body
+					for _, key := range at[:len(at)-1] {
+						next, ok := in[strings.ReplaceAll(key, "*", "any")].(map[string]any)
+						if !ok {
+							next = map[string]any{}
+							in[strings.ReplaceAll(key, "*", "any")] = next
+						}
+						in = next
+					}
+					in[strings.ReplaceAll(at[len(at)-1], "*", "any")] = "made"
+				}
+				found := By(&o, func(manifest.ID) *manifest.Object { return nil })
+				for _, want := range rowsOf(kind).of(&o) {
+					if !slices.Contains(found, want) {
+						t.Errorf("a %s makes %v by %v, and only %v is found", kind, want, p, found)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestARowThatSaysTooLittleIsRefused(t *testing.T) {
 	for _, text := range []string{"[{kind: A, names: [x]}]", "[{kind: A, makes: Secret}]", "[{makes: Secret, names: [x]}]", "[{kind: A, chart: a, makes: Secret, names: [x]}]", "[{kid: A}]"} {
 		if _, err := parse([]byte(text)); err == nil {

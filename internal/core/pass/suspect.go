@@ -381,17 +381,18 @@ func (d *decider) plantedTier(p *Previous, repo string, r *Repo, name layout.Tie
 	prefix := d.catalog().Repos[repo].Spec.Path
 	out := plan.PlantedTier{Files: map[string]plan.Planted{}}
 	dir := name.Dir(prefix)
-	for file, hash := range d.ours(p, repo, r, dir, files) {
-		objects, err := manifest.Parse(file, d.blob(repo, hash))
-		if err == nil && len(objects) == 1 {
-			planted := plan.Planted{ID: objects[0].ID, Hash: hash, Before: hash}
-			if objects[0].Annotation(plan.Protection) == "disabled" {
-				if bytes, err := objects[0].WithoutAnnotation(plan.Protection).Bytes(); err == nil {
-					planted.Before = githash.Blob(bytes)
-				}
-			}
-			out.Files[file] = planted
+	for file, had := range d.ours(p, repo, r, dir, files) {
+		o, known := d.plantedObject(repo, file, files[file], had)
+		if !known {
+			continue
 		}
+		planted := plan.Planted{ID: o.ID, Hash: files[file], Before: files[file]}
+		if o.Annotation(plan.Protection) == "disabled" {
+			if bytes, err := o.WithoutAnnotation(plan.Protection).Bytes(); err == nil {
+				planted.Before = githash.Blob(bytes)
+			}
+		}
+		out.Files[file] = planted
 	}
 	if len(out.Files) == 0 {
 		return out, false
@@ -433,8 +434,19 @@ func (d *decider) creation(last *plan.Tier, id manifest.ID, on string) plan.Crea
 	return plan.Creates{Cluster: id.Name, Object: id, Declared: declared, KubeConfig: plan.KubeConfig{Cluster: on, Namespace: id.Namespace, Name: id.Name + "-kubeconfig"}}
 }
 
-// ours returns the files of a directory that any plan of the seed had there. People may have changed them since:
-// they still hold what is planted.
+// plantedObject returns the object of a file. One that people have made unreadable still holds what it had by the
+// newest plan.
+func (d *decider) plantedObject(repo, file string, hashes ...layout.Hash) (manifest.Object, bool) {
+	for _, hash := range hashes {
+		if objects, err := manifest.Parse(file, d.blob(repo, hash)); err == nil && len(objects) == 1 {
+			return objects[0], true
+		}
+	}
+	return manifest.Object{}, false
+}
+
+// ours returns, of the files of a directory, those that any plan of the seed had there, and what the newest one had.
+// People may have changed them since: they still hold what is planted.
 func (d *decider) ours(p *Previous, repo string, r *Repo, dir string, files map[string]layout.Hash) map[string]layout.Hash {
 	have := d.at(repo, r.Head, dir)[dir]
 	for _, had := range d.past(repo, p.commit(repo), dir) {
@@ -448,8 +460,8 @@ func (d *decider) ours(p *Previous, repo string, r *Repo, dir string, files map[
 	}
 	out := map[string]layout.Hash{}
 	for _, had := range d.past(repo, p.commit(repo), paths...) {
-		for file, hash := range files {
-			if !had[path.Join(dir, file)].IsZero() {
+		for file := range files {
+			if hash := had[path.Join(dir, file)]; !hash.IsZero() && out[file].IsZero() {
 				out[file] = hash
 			}
 		}

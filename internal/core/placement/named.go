@@ -8,8 +8,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// referenceRow is one row of references.yaml: a field, in whatever object, that names a Secret or
-// ConfigMap. Where the field holds an object or a list of objects, Name is the key that has the
+// referenceRow is one row of references.yaml: a field, in whatever object but a workload, that names a Secret or
+// ConfigMap. The fields of Pods are known (podNames). Where the field holds an object or a list of objects, Name is the key that has the
 // name.
 type referenceRow struct {
 	// Field is the name of the field, or Suffix how it ends: SecretRef is also secretRef.

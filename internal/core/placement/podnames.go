@@ -9,7 +9,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// Name is an object that another one names.
+// Name is what an object names: mostly another object (IsObject).
 type Name struct {
 	ID    manifest.ID
 	Field string
@@ -112,12 +112,22 @@ func (p *podNames) addSource(source map[string]any) {
 			p.add(manifest.GroupKind{Group: "secrets-store.csi.x-k8s.io", Kind: "SecretProviderClass"}, attributes["secretProviderClass"], "volumes.csi", false)
 			ref, _ := v["nodePublishSecretRef"].(map[string]any)
 			p.add(secretKind, ref["name"], "volumes.csi", false)
+			p.addFree(attributes, "volumes.csi")
 		default:
 			ref, _ := v["secretRef"].(map[string]any)
 			p.add(secretKind, ref["name"], "volumes."+kind, false)
 			p.add(secretKind, v["secretName"], "volumes."+kind, false)
+			p.addFree(v["options"], "volumes."+kind)
 		}
 	}
+}
+
+// addFree adds what a mapping names whose fields are a driver's, by the table of references.
+func (p *podNames) addFree(fields any, field string) {
+	mapping, _ := fields.(map[string]any)
+	r := references{by: manifest.ID{Namespace: p.namespace}, top: field, list: p.list}
+	r.addMapping(mapping)
+	p.list = r.list
 }
 
 func (p *podNames) addContainers(list any) {

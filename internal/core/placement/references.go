@@ -22,8 +22,8 @@ func (s *placer) namersOf(id manifest.ID) []*node {
 	return nil
 }
 
-// findNamers finds for each object those that name it, and the ServiceAccounts of workloads, when
-// one of these is asked for first.
+// findNamers finds what each object names, for each object those that name it, and the ServiceAccounts of workloads,
+// when one of these is asked for first.
 func (s *placer) findNamers() {
 	if s.madeSecrets != nil {
 		return

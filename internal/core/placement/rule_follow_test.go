@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -123,6 +124,44 @@ func TestRuleFollowReferences(t *testing.T) {
 			want: where{"edge-eu,edge-us", "selected"},
 		},
 	})
+}
+
+// TestPodsAreFollowedByWhatTheyName has one workload for each place where Pods name a Secret.
+func TestPodsAreFollowedByWhatTheyName(t *testing.T) {
+	containers := func(fields string) string { return "{containers: [{name: c, " + fields + "}]}" }
+	volume := func(source string) string { return "{volumes: [{name: v, " + source + "}]}" }
+	for _, spec := range []string{
+		containers("env: [{name: A, valueFrom: {secretKeyRef: {name: cfg, key: a}}}]"),
+		containers("envFrom: [{secretRef: {name: cfg}}]"),
+		"{initContainers: [{name: c, envFrom: [{secretRef: {name: cfg}}]}]}",
+		"{imagePullSecrets: [{name: cfg}]}",
+		volume("secret: {secretName: cfg}"),
+		volume("projected: {sources: [{secret: {name: cfg}}]}"),
+		volume("azureFile: {shareName: a, secretName: cfg}"),
+		volume("cephfs: {monitors: [a], secretRef: {name: cfg}}"),
+		volume("flexVolume: {driver: a/b, secretRef: {name: cfg}}"),
+		volume("flexVolume: {driver: a/b, options: {secretName: cfg}}"),
+		volume("csi: {driver: a.example.com, nodePublishSecretRef: {name: cfg}}"),
+		volume("csi: {driver: file.csi.azure.com, volumeAttributes: {shareName: a, secretName: cfg}}"),
+	} {
+		o := seedOf(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\nspec: {template: {spec: "+spec+"}}\n").Objects()[0]
+		if !slices.Contains(namedBy(&o), manifest.ID{Kind: "Secret", Namespace: "shop", Name: "cfg"}) {
+			t.Errorf("the Secret is not found in %s", spec)
+		}
+	}
+	workload := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop, annotations: {furrow.dev/cluster: edge-us}}\nspec: {template: {spec: {serviceAccountName: %s}}}\n"
+	account := "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: default, namespace: shop}\n"
+	for name, want := range map[string]string{"default": "follow-references", "": "follow-rest"} {
+		seed := seedOf(t, fmt.Sprintf(workload, name), account)
+		placed, err := Place(&seed, inventoryOf(t, mgmt, edgeEU, edgeUS))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(placed.Placements, func(p Placement) bool { return p.Object.Kind == "ServiceAccount" })
+		if got := placed.Placements[at].Rule; got != want {
+			t.Errorf("of Pods with the account %q the account is placed by %s, want %s", name, got, want)
+		}
+	}
 }
 
 func TestEveryRowOfTheReferenceTableIsReached(t *testing.T) {
