@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/test/golden"
@@ -184,6 +185,20 @@ func TestAnOverrideMayNameWhatGoesElsewhere(t *testing.T) {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAnOverrideMayNameAClaimThatGoesElsewhere(t *testing.T) {
+	const override = "overrides: [{name: a, clusters: [edge-us], target: {kind: Deployment}, strategicMerge: {spec: {template: {spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}}}}}]"
+	seed := seedOf(t, spec(override),
+		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: default}\nspec: {template: {spec: {containers: [{name: web, image: web:1}]}}}\n",
+		"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: default, annotations: {furrow.dev/cluster: edge-eu}}\n")
+	placed, err := Place(&seed, inventoryOf(t, mgmt, edgeEU, edgeUS))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(placed.Warnings) != 1 || placed.Warnings[0].Reason != v1alpha1.ReasonOverrideReferenceMissing || !strings.Contains(placed.Warnings[0].Message, "default/data") {
+		t.Errorf("warnings: %v", placed.Warnings)
 	}
 }
 

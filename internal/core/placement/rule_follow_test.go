@@ -126,7 +126,7 @@ func TestRuleFollowReferences(t *testing.T) {
 	})
 }
 
-// TestPodsAreFollowedByWhatTheyName has one workload for each place where Pods name a Secret.
+// TestPodsAreFollowedByWhatTheyName has one workload for each field in which Pods name a Secret.
 func TestPodsAreFollowedByWhatTheyName(t *testing.T) {
 	containers := func(fields string) string { return "{containers: [{name: c, " + fields + "}]}" }
 	volume := func(source string) string { return "{volumes: [{name: v, " + source + "}]}" }
