@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -117,6 +118,34 @@ func TestWhatAPersonHasMadeUnreadableStaysPlanted(t *testing.T) {
 	if got := w.object("x", "b"); got != "vnew " {
 		t.Errorf("b is %q", got)
 	}
+}
+
+// TestNobodyIsAccusedOfAPlanForABrokenCluster: what is planned there, and is not merged, cannot be made again.
+func TestNobodyIsAccusedOfAPlanForABrokenCluster(t *testing.T) {
+	w := shelved(t, fleet{workload: []string{"x", "z"}, seed: 5})
+	w.put(shelf("a", "b>a", "c"))
+	for i := 0; !strings.HasSuffix(w.object("z", "b"), "disabled"); i++ {
+		if i == 30 {
+			t.Fatalf("b is not annotated:\n%s", w.describe())
+		}
+		w.pass()
+		for _, p := range w.open() {
+			w.merge(p)
+		}
+		w.tick()
+	}
+	w.put(shelf("a", "b", "c")) // b stays after all
+	w.pass()
+	w.breakOrFix("z")
+	w.put(shelf("a", "b", "c=new"))
+	w.pass()
+	w.restart()
+	w.pass()
+	if warnings := fmt.Sprint(w.report.Seeds[0].Warnings); !strings.Contains(warnings, "cannot be verified while the document of cluster z cannot be used (clusters/z.yaml:5 ") || strings.Contains(warnings, "is not a plan that this control plane makes") {
+		t.Errorf("warnings: %s", warnings)
+	}
+	w.breakOrFix("z")
+	w.mergeAll("x", "a", "b", "c")
 }
 
 func TestNothingIsPlannedAnewAfterARestart(t *testing.T) {

@@ -484,8 +484,16 @@ func (d *decider) applies(repo string, r *Repo, t *plan.Tier) bool {
 	return t.Delivery().Applies(objects[0], t.Object.Namespace, t.Object.Name, t.Dir())
 }
 
-// unverified warns of a plan that is not used, and names its author.
+// unverified warns of a plan that is not used, and names its author. What a plan has for a cluster whose document cannot
+// be used cannot be made again, so such a plan may well be Furrow's own.
 func (d *decider) unverified(p *Previous) *manifest.Problem {
+	for _, t := range p.replaced.Tiers {
+		if why := d.catalog().Inventory.BrokenOrLost(t.Cluster); why != "" && !p.spoiled {
+			out := d.suspicious(p, p.replaced, fmt.Sprintf("cannot be verified while the document of cluster %s cannot be used (%s), so the seed is planned anew", t.Cluster, why),
+				"Correct that document. If that commit is not Furrow's, find out who pushed it.")
+			return &out
+		}
+	}
 	out := d.suspicious(p, p.replaced, "is not a plan that this control plane makes, so it was not used, and the seed is planned anew",
 		"Find out who pushed it; let only Furrow push to furrow/**.")
 	return &out
