@@ -214,19 +214,25 @@ func (d *decider) waitsFor(s *Seed, heirs map[plan.Removed]string, outcomes map[
 			switch {
 			case to != "" && outcomes[to].Err != nil:
 				return fmt.Sprintf("seed %q can be planned, which gets %s", to, o.ID)
-			case have[t.Dir()] == t.DirHash() && to != "":
-				if !d.facts.Health.None && !td.appliedBase(false) && !d.missing {
-					return annotationsApplied
-				}
-			case have[t.Dir()] == t.DirHash() || o.Kept && to == "":
-			default:
-				if keeps, there := td.keepsOnBase(o); there && keeps != (to != "") && !d.missing {
-					return annotationsApplied
-				}
+			case td.awaitsAnnotation(o, to, have[t.Dir()] == t.DirHash()):
+				return annotationsApplied
 			}
 		}
 	}
 	return ""
+}
+
+// awaitsAnnotation reports whether an object still gets the annotation, or still loses it if no seed is to get the object.
+// planned reports whether base has the tier as the plan does.
+func (d *tierDecider) awaitsAnnotation(o plan.Object, to string, planned bool) bool {
+	switch {
+	case planned && to != "":
+		return !d.facts.Health.None && !d.appliedBase(false) && !d.missing
+	case planned || o.Kept && to == "":
+		return false
+	}
+	keeps, there := d.keepsOnBase(o)
+	return there && keeps != (to != "") && !d.missing
 }
 
 // holdMoved holds what leaves a seed for another one: the reconciler would delete it before the other
