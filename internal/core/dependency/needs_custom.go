@@ -34,7 +34,8 @@ func (s *surroundings) needsOfCustom(v int32, o *manifest.Object) []need {
 	}
 	if crd, ok := s.Nearest(v, k.definitions); ok && s.stays(crd) && converts(s.content[crd]) && !isConverted(s.content[crd], o.Version) {
 		for _, to := range s.bundleMakers(crd) { // its controller may ask for another version
-			out = append(out, need{to: to, rule: ruleBundle, field: "kind", why: "the conversion webhook of " + s.ID(crd).Name + " gets its bundle of certificates from it"})
+			why := "the conversion webhook of " + s.ID(crd).Name + " gets its bundle of certificates from it"
+			out = append(out, need{to: to, rule: ruleBundle, field: "kind", why: why})
 		}
 	}
 	return out

@@ -127,7 +127,10 @@ func TestNoRowIsLeftOutForItsFields(t *testing.T) {
 		}
 		for i := range of {
 			for _, p := range of[i].names {
-				o := manifest.Object{ID: manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: "shop", Name: "one"}, Body: map[string]any{"metadata": map[string]any{"name": "one"}, "spec": map[string]any{}}}
+				o := manifest.Object{
+					ID:   manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: "shop", Name: "one"},
+					Body: map[string]any{"metadata": map[string]any{"name": "one"}, "spec": map[string]any{}},
+				}
 				for _, at := range p.paths {
 					in := o.Body
 					for _, key := range at[:len(at)-1] {

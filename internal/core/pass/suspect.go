@@ -489,8 +489,8 @@ func (d *decider) applies(repo string, r *Repo, t *plan.Tier) bool {
 func (d *decider) unverified(p *Previous) *manifest.Problem {
 	for _, t := range p.replaced.Tiers {
 		if why := d.catalog().Inventory.BrokenOrLost(t.Cluster); why != "" && !p.spoiled {
-			out := d.suspicious(p, p.replaced, fmt.Sprintf("cannot be verified while the document of cluster %s cannot be used (%s), so the seed is planned anew", t.Cluster, why),
-				"Correct that document. If that commit is not Furrow's, find out who pushed it.")
+			what := fmt.Sprintf("cannot be verified while the document of cluster %s cannot be used (%s), so the seed is planned anew", t.Cluster, why)
+			out := d.suspicious(p, p.replaced, what, "Correct that document. If that commit is not Furrow's, find out who pushed it.")
 			return &out
 		}
 	}

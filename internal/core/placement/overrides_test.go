@@ -189,8 +189,9 @@ func TestAnOverrideMayNameWhatGoesElsewhere(t *testing.T) {
 }
 
 func TestAnOverrideMayNameAClaimThatGoesElsewhere(t *testing.T) {
-	const override = "overrides: [{name: a, clusters: [edge-us], target: {kind: Deployment}, strategicMerge: {spec: {template: {spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}}}}}]"
-	seed := seedOf(t, spec(override),
+	const volumes = "[{name: v, persistentVolumeClaim: {claimName: data}}]"
+	override := "{name: a, clusters: [edge-us], target: {kind: Deployment}, strategicMerge: {spec: {template: {spec: {volumes: " + volumes + "}}}}}"
+	seed := seedOf(t, spec("overrides: ["+override+"]"),
 		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: default}\nspec: {template: {spec: {containers: [{name: web, image: web:1}]}}}\n",
 		"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: default, annotations: {furrow.dev/cluster: edge-eu}}\n")
 	placed, err := Place(&seed, inventoryOf(t, mgmt, edgeEU, edgeUS))
